@@ -1,0 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Time as the product sees it. The monotonic clock measures waits, the wall clock only labels. */
+export interface Clock {
+  /** Wall clock, milliseconds since the epoch. */
+  now(): number;
+  /** Monotonic clock, milliseconds since an arbitrary start; it stands still while the machine sleeps. */
+  monotonic(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  async sleep(ms, signal) {
+    signal?.throwIfAborted();
+    try {
+      await delay(Math.max(0, ms), undefined, signal ? { signal } : undefined);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    }
+  },
+};
+
+/** An RFC 3339 UTC time without fraction, the form of every timestamp in a session record. */
+export function rfc3339(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z');
+}
+
+/** Milliseconds since the epoch of an RFC 3339 time, `undefined` when empty or unreadable. */
+export function parseRfc3339(text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : ms;
+}

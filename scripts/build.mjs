@@ -1,0 +1,84 @@
+// Bundles the program: one entry per process, one lazily loaded chunk per command group. Native modules and everything
+// that must be found as a package at run time stay outside.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const out = join(root, 'dist');
+const EXTERNAL = ['better-sqlite3', 'node-pty'];
+const SOURCES = ['cmd', 'internal', 'conformance', 'scripts/build.mjs', 'package-lock.json'];
+
+const stamp = sourceHash();
+const stampFile = join(out, '.sources');
+if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp && !process.argv.includes('--force')) {
+  process.exit(0);
+}
+
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const fresh = join(root, `.dist-${process.pid}`);
+mkdirSync(fresh, { recursive: true });
+try {
+  await build({
+    absWorkingDir: root,
+    entryPoints: { main: 'cmd/gc/main.ts', host: 'internal/runtime/host/main.ts' },
+    outdir: fresh,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'none',
+    external: EXTERNAL,
+    chunkNames: 'chunks/[name]-[hash]',
+    // CommonJS packages in the bundle ask for Node's own modules through require.
+    banner: { js: "import{createRequire as __gcRequire}from'node:module';const require=__gcRequire(import.meta.url);" },
+    define: {
+      __GC_VERSION__: JSON.stringify(version),
+      __GC_COMMIT__: JSON.stringify(git('rev-parse', '--short', 'HEAD') || 'unknown'),
+      __GC_BUILT__: JSON.stringify(new Date().toISOString().slice(0, 19)),
+    },
+    logLevel: 'warning',
+  });
+  writeFileSync(join(fresh, '.sources'), stamp);
+  const main = join(fresh, 'main.js');
+  writeFileSync(main, `#!/usr/bin/env node\n${readFileSync(main, 'utf8')}`);
+  chmodSync(main, 0o755);
+  rmSync(out, { recursive: true, force: true });
+  renameSync(fresh, out);
+} finally {
+  rmSync(fresh, { recursive: true, force: true });
+}
+
+function sourceHash() {
+  const hash = createHash('sha256');
+  const visit = (path) => {
+    const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const entry of entries) {
+      const child = join(path, entry.name);
+      if (entry.isDirectory()) visit(child);
+      else add(child);
+    }
+  };
+  const add = (file) => hash.update(file.slice(root.length)).update('\0').update(readFileSync(file)).update('\0');
+  for (const source of SOURCES) {
+    const path = join(root, source);
+    if (!existsSync(path)) continue;
+    if (source.includes('.')) add(path);
+    else visit(path);
+  }
+  return hash.digest('hex');
+}
+
+function git(...args) {
+  try {
+    return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return ''; // built from a tarball
+  }
+}
