@@ -1,0 +1,210 @@
+import type { CityEvent, EventFilter } from '../events/event.ts';
+import type { NudgeOutcome } from '../runtime/provider.ts';
+
+/**
+ * Everything a person or a program can ask of one city. Served by the controller over its socket, and built directly
+ * on the stores by a command when no controller lives. The data shapes are the wire shapes (snake_case JSON).
+ * Every method throws a GcError; `session-not-found`, `ambiguous-session` and `session-not-active` carry a next step.
+ */
+export interface CityApi {
+  status(): Promise<CityStatus>;
+  sessions(filter?: SessionFilter): Promise<readonly SessionView[]>;
+  /** @throws session-not-found (nearest name offered), ambiguous-session */
+  session(target: string): Promise<SessionView>;
+  newSession(request: NewSessionRequest): Promise<SessionView>;
+  nudge(target: string, request: NudgeRequest): Promise<NudgeReply>;
+  peek(target: string, lines: number): Promise<string>;
+  /** Ends the runtime; the controller starts it again by policy. */
+  kill(target: string): Promise<SessionView>;
+  suspend(target: string): Promise<SessionView>;
+  /** Clears holds, strikes and quarantine, and tries at once. */
+  wake(target: string): Promise<SessionView>;
+  close(target: string): Promise<SessionView>;
+  rename(target: string, title: string): Promise<SessionView>;
+  /** The last decisions about a session with their inputs, newest last. */
+  explain(target: string): Promise<Explanation>;
+  logs(target: string, options: LogsOptions): Promise<readonly LogEntry[]>;
+  setAgentSuspended(agent: string, suspended: boolean): Promise<void>;
+  events(filter: EventFilter): Promise<readonly CityEvent[]>;
+  followEvents(afterSeq: number, signal: AbortSignal): AsyncIterable<CityEvent>;
+  /** Reads the city file again; the answer says what came of it. */
+  reload(): Promise<ReloadReply>;
+  /** Begins a graceful shutdown of the whole city; resolves when no session of it runs. */
+  stop(): Promise<StopReply>;
+}
+
+export interface CityStatus {
+  readonly city_name: string;
+  readonly city_path: string;
+  readonly controller: ControllerInfo;
+  /** What hosts the sessions, and how to find it by hand. */
+  readonly provider: {
+    readonly name: string;
+    readonly chosen_by: 'GC_SESSION' | 'config' | 'default' | 'record';
+    readonly tmux_socket?: string;
+    readonly detail?: string;
+  };
+  readonly suspended: boolean;
+  readonly started_at?: string;
+  readonly config: ConfigState;
+  readonly agents: readonly AgentStatus[];
+  readonly sessions: readonly SessionView[];
+  readonly rigs: readonly { readonly name: string; readonly path: string; readonly suspended: boolean }[];
+  readonly summary: {
+    readonly total_agents: number;
+    readonly running_agents: number;
+    readonly wanted_sessions: number;
+    readonly running_sessions: number;
+    readonly waiting_for_person: number;
+    readonly backing_off: number;
+    /** Could not be told; never counted as stopped. */
+    readonly unknown_sessions: number;
+    readonly active_sessions: number;
+    readonly suspended_sessions: number;
+  };
+  /** Trouble a person should know of: the control channel, the store, a removed `.gc`. */
+  readonly problems: readonly string[];
+}
+
+export interface ControllerInfo {
+  readonly running: boolean;
+  readonly pid?: number;
+  readonly mode?: 'standalone' | 'supervisor';
+  readonly status?: string;
+}
+
+export interface ConfigState {
+  readonly file: string;
+  readonly revision: string;
+  /** Why the newest edit is not in force; the last good revision keeps running. */
+  readonly error?: string;
+}
+
+export interface AgentStatus {
+  readonly name: string;
+  readonly qualified_name: string;
+  readonly scope: 'city' | 'rig';
+  readonly running: boolean;
+  readonly suspended: boolean;
+}
+
+export type SessionCondition =
+  | 'starting'
+  | 'idle'
+  | 'working'
+  | 'running'
+  | 'waits'
+  | 'backing-off'
+  | 'quarantined'
+  | 'draining'
+  | 'asleep'
+  | 'suspended'
+  | 'stopped'
+  | 'closed'
+  | 'unknown';
+
+export interface SessionView {
+  readonly id: string;
+  /** What people call it: the named identity, the alias, else the runtime name. */
+  readonly display_name: string;
+  readonly session_name: string;
+  readonly alias: string;
+  readonly title: string;
+  readonly template: string;
+  readonly state: string;
+  readonly condition: SessionCondition;
+  /** RFC 3339: since when the condition holds. */
+  readonly since?: string;
+  /** One short line: the last screen line, the question, the exit, the next step. */
+  readonly detail?: string;
+  readonly wanted: boolean;
+  readonly wake_reasons: readonly string[];
+  readonly sleep_reason: string;
+  readonly provider: string;
+  readonly command: string;
+  readonly work_dir: string;
+  readonly session_key: string;
+  readonly resume_flag: string;
+  readonly resume_style: string;
+  readonly resume_command: string;
+  readonly attached: boolean;
+  readonly created_at: string;
+  readonly last_active?: string;
+  readonly pid?: number;
+  readonly restarts: number;
+  /** RFC 3339: next try of a backing-off or quarantined session. */
+  readonly next_try_at?: string;
+  readonly last_exit?: {
+    readonly code?: number;
+    readonly signal?: string;
+    readonly at: string;
+    readonly last_lines: string;
+  };
+  /** Start-up questions that were answered in this life. */
+  readonly answered?: readonly string[];
+  readonly started_ms?: number;
+  readonly depends_on: readonly string[];
+}
+
+export interface SessionFilter {
+  /** `active`, `suspended`, `closed`, `all`, `open` or a comma list. */
+  readonly state?: string;
+  readonly template?: string;
+}
+
+export interface NewSessionRequest {
+  readonly template: string;
+  readonly alias?: string;
+  readonly title?: string;
+}
+
+export interface NudgeRequest {
+  readonly text: string;
+  /** How long the agent may be busy before it is an error, milliseconds. */
+  readonly wait_idle_ms: number;
+}
+
+export interface NudgeReply {
+  readonly session: string;
+  readonly outcome: NudgeOutcome;
+}
+
+export interface Explanation {
+  readonly session: SessionView;
+  readonly decisions: readonly ExplainedDecision[];
+  /** Commands that help now, ready to paste. */
+  readonly helps: readonly { readonly command: string; readonly why: string }[];
+}
+
+export interface ExplainedDecision {
+  /** RFC 3339. */
+  readonly at: string;
+  /** `start`, `ended`, `wait`, `stop`, `drain`, `quarantine`, `adopt`, `keep`, `re-apply live` ... */
+  readonly what: string;
+  readonly why: string;
+  /** What the decision saw: wanted, liveness, strikes, limits. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly lines?: readonly string[];
+}
+
+export interface LogsOptions {
+  /** Conversation segments between compactions; 0: all. */
+  readonly tail: number;
+}
+
+export interface LogEntry {
+  readonly at: string;
+  readonly type: string;
+  readonly text: string;
+}
+
+export type ReloadReply =
+  | { readonly kind: 'unchanged'; readonly revision: string }
+  | { readonly kind: 'applied'; readonly revision: string; readonly message: string }
+  | { readonly kind: 'rejected'; readonly error: string };
+
+export interface StopReply {
+  readonly stopped: readonly string[];
+  /** What could not be ended, by name; then the exit code is not 0. */
+  readonly left: readonly string[];
+}

@@ -1,0 +1,58 @@
+/**
+ * The event types of a city. Any other string is legal too: readers ignore what they do not know.
+ * Source: Gas City's event log; the last group is ours.
+ */
+export const EVENT_TYPES = [
+  'controller.started',
+  'controller.stopped',
+  'city.suspended',
+  'city.resumed',
+  'session.woke',
+  'session.stopped',
+  'session.crashed',
+  'session.draining',
+  'session.undrained',
+  'session.quarantined',
+  'session.idle_killed',
+  'session.suspended',
+  'session.updated',
+  'bead.created',
+  'bead.updated',
+  'bead.closed',
+  'mail.sent',
+  'mail.read',
+  'mail.archived',
+  'mail.marked_read',
+  'mail.marked_unread',
+  'mail.replied',
+  'mail.deleted',
+  'convoy.created',
+  'convoy.closed',
+  'order.fired',
+  'order.completed',
+  'order.failed',
+  'provider.swapped',
+  'extmsg.bound',
+  'extmsg.unbound',
+  'extmsg.group_created',
+  'extmsg.adapter_added',
+  'extmsg.adapter_removed',
+  'extmsg.inbound',
+  'extmsg.outbound',
+  /** Every session went together with the server or host that held it: one event, nobody's fault. */
+  'provider.lost',
+  /** A waiting session tries again, or a person lifted its quarantine. */
+  'session.released',
+  /** The end of `events.jsonl` was damaged and has been mended. */
+  'events.repaired',
+] as const;
+
+export type KnownEventType = (typeof EVENT_TYPES)[number];
+
+/** The actor of everything that the controller does by itself. */
+export const CONTROLLER_ACTOR = 'gc';
+
+/** Who a command acts for. Source: the CLI actor rule, first non-empty of these, else `human`. */
+export function commandActor(env: Readonly<Record<string, string | undefined>>): string {
+  return env['GC_ALIAS'] || env['GC_AGENT'] || env['GC_SESSION_ID'] || 'human';
+}

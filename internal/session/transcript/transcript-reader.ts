@@ -1,0 +1,56 @@
+/** One entry of a conversation, as far as it is shown. */
+export interface TranscriptEntry {
+  readonly id: string;
+  readonly type: 'user' | 'assistant' | 'system' | 'result';
+  /** RFC 3339, `''` when the file does not say. */
+  readonly at: string;
+  /** The conversation was shortened here. */
+  readonly compactBoundary: boolean;
+  readonly parts: readonly TranscriptPart[];
+}
+
+export type TranscriptPart =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'thinking'; readonly text: string }
+  | { readonly kind: 'tool-use'; readonly id: string; readonly name: string; readonly input: unknown }
+  | { readonly kind: 'tool-result'; readonly id: string; readonly error: boolean; readonly text: string }
+  /** A picture or a document. */
+  | { readonly kind: 'attachment'; readonly what: string };
+
+export interface Transcript {
+  readonly file: string;
+  /** Oldest first. */
+  readonly entries: readonly TranscriptEntry[];
+  /** Entries of the conversation before those returned. */
+  readonly hasOlder: boolean;
+  readonly totalEntries: number;
+  readonly compactions: number;
+  /** The conversation was rewound somewhere: only the branch that is talked in is returned. */
+  readonly hasBranches: boolean;
+  /** Lines that are no entries: damaged, or longer than a line may be. */
+  readonly badLines: number;
+}
+
+export interface TranscriptPlace {
+  /** Absolute work dir of the session. */
+  readonly workDir: string;
+  /** Conversation keys, the current one first; empty when the session has none. */
+  readonly keys: readonly string[];
+  /** No other session of the same agent program has this work dir: its newest transcript is this session's. */
+  readonly aloneInWorkDir: boolean;
+}
+
+export interface TranscriptReadOptions {
+  /** Segments between compactions, counted from the end; 0: everything. */
+  readonly tail: number;
+}
+
+/** Reads what an agent program writes about its conversations. One implementation per program. */
+export interface TranscriptReader {
+  /** Kinds of agent preset it reads for. */
+  readonly family: string;
+  /** The session's transcript file, `undefined` when there is none yet. */
+  locate(place: TranscriptPlace): Promise<string | undefined>;
+  /** @throws GcError `transcript-unreadable` */
+  read(file: string, options: TranscriptReadOptions): Promise<Transcript>;
+}
