@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { approvalId, approvalKey, parseApproval } from './approval.ts';
+import { lookAtText } from './screen.ts';
+
+const classic = (header: string, tail = ''): string =>
+  ['❯ do it', '', header, '  ⎿  Running…', '', ' This command requires approval', '', tail].join('\n');
+
+const parse = (text: string) => parseApproval(lookAtText(text));
+
+describe('parseApproval, layout without a frame', () => {
+  it('has the published id', () => {
+    expect(approvalId('Bash', 'ls')).toBe('tmux-27809f1574ec5605');
+    expect(parse(classic('● Bash(ls)'))).toMatchObject({
+      id: 'tmux-27809f1574ec5605',
+      prompt: 'Bash: ls',
+      options: ['Yes', "Yes, and don't ask again", 'No'],
+    });
+  });
+
+  it('keeps nested parentheses', () => {
+    expect(parse(classic('● Bash(echo $(date) (x))'))?.input).toBe('echo $(date) (x)');
+  });
+
+  it('is nothing without a tool header: conversation may say the same words', () => {
+    expect(parse('It said: This command requires approval')).toBeUndefined();
+    expect(parse('Approve edits?\n❯ 1. Yes\n  2. No')).toBeUndefined();
+  });
+
+  it('binds to the nearest header', () => {
+    const text = ['● Bash(rm a)', '  ⎿  done', '', '● Edit(b.ts)', '', 'Approve edits?'].join('\n');
+    expect(parse(text)?.prompt).toBe('Edit: b.ts');
+  });
+
+  it('takes the last question, not an answered one above it', () => {
+    const text = `${classic('● Bash(first)')}\n● Bash(second)\n\n This command requires approval`;
+    expect(parse(text)?.input).toBe('second');
+  });
+
+  it('is nothing once the input box is back', () => {
+    expect(parse(classic('● Bash(ls)', `done\n${'─'.repeat(40)}\n❯ \n${'─'.repeat(40)}`))).toBeUndefined();
+  });
+
+  it('reads an indented block when there are no parentheses, cut to 500 bytes', () => {
+    const text = [
+      '● Update',
+      '  ⎿  Running…',
+      '  line one',
+      '  │ noise',
+      '\tline two',
+      '',
+      'Approve edits?',
+    ].join('\n');
+    expect(parse(text)).toMatchObject({ input: 'line one\nline two', prompt: 'Update: line one\nline two' });
+    const long = ['● Update', `  ${'ä'.repeat(400)}`, '', 'Approve edits?'].join('\n');
+    expect(parse(long)?.input).toBe(`${'ä'.repeat(250)}…`);
+    expect(parse('● Update\n\nApprove edits?')?.prompt).toBe('Allow Update?');
+  });
+});
+
+describe('parseApproval, framed layout', () => {
+  const box = (body: readonly string[], question = ' Do you want to proceed?') =>
+    ['─'.repeat(60), ...body, '', question, ' ❯ 1. Yes', '   2. No', '', ' Esc to cancel'].join('\n');
+
+  it('never hides a line of the command behind a description it cannot prove', () => {
+    expect(parse(box([' Bash command', '', '   ls', '   rm -rf /']))?.prompt).toBe('Bash: ls\nrm -rf /');
+    const announced = `● Bash(ls)\n  ⎿  Waiting…\n${box([' Bash command', '', '   ls', '   Lists files'])}`;
+    expect(parse(announced)?.prompt).toBe('Bash: ls');
+  });
+
+  it('has the same id whether the header above has scrolled away or not', () => {
+    const bare = box([' Bash command', '', '   ls', '   Lists files']);
+    expect(parse(bare)?.id).toBe(parse(`● Bash(ls)\n${bare}`)?.id);
+  });
+
+  it('knows other questions by their form', () => {
+    const text = box([' Edit file', ' src/a.ts'], ' Do you want to make this edit to a.ts?');
+    expect(parse(text)).toMatchObject({ tool: 'Edit file', input: 'src/a.ts', options: ['Yes', 'No'] });
+  });
+
+  it('answers by label where there are only two options', () => {
+    const approval = parse(box([' Bash command', '', '   ls']));
+    if (!approval) throw new Error('no approval');
+    expect(approvalKey(approval, 'deny')).toBe('2');
+    expect(approvalKey(approval, 'approve')).toBe('1');
+    expect(approvalKey(approval, 'approve_always')).toBeUndefined();
+  });
+
+  it('is nothing when the words stand in the conversation', () => {
+    const spoken = `${box([' Bash command', '', '   ls'])}\n● ok\n${'─'.repeat(60)}\n❯ \n${'─'.repeat(60)}`;
+    expect(parse(spoken)).toBeUndefined();
+    expect(parse('Do you want to proceed?')).toBeUndefined();
+  });
+});

@@ -1,0 +1,341 @@
+import { GcError, messageOf } from '../../platform/errors.ts';
+import {
+  RuntimeUnavailableError,
+  SessionExistsError,
+  SessionNotFoundError,
+  StartFailedError,
+} from '../errors.ts';
+import { assertSessionName } from '../name-rule.ts';
+import type {
+  Answer,
+  AttachPlan,
+  ClosableProvider,
+  ContentBlock,
+  ContinuingProvider,
+  IdleWaitProvider,
+  InteractionProvider,
+  InteractionResponse,
+  NudgeOptions,
+  NudgeOutcome,
+  ObservingProvider,
+  PendingInteraction,
+  ProviderCapabilities,
+  RuntimeEvent,
+  SleepCapability,
+  SleepCapableProvider,
+  StartOptions,
+  StartResult,
+  StopOptions,
+  Survey,
+  WatchingProvider,
+} from '../provider.ts';
+import type { RuntimeConfig } from '../runtime-config.ts';
+import { copyInto } from '../staging.ts';
+import type { BackendSession, TerminalBackend } from './backend.ts';
+import { deliver, outcomeOfLostSession } from './delivery.ts';
+import { readFacts, type SessionFacts, tokenOf } from './facts.ts';
+import { waitUntilIdle } from './idle.ts';
+import { pendingOn, respondTo } from './interaction.ts';
+import { messageOfContent } from './nudge-message.ts';
+import { answerOf, processAnswer, surveyOf } from './observation.ts';
+import { DEFAULT_TIMINGS, type TerminalProviderOptions, type TerminalTimings } from './options.ts';
+import { lastLines } from './peek.ts';
+import { runAll } from './setup-commands.ts';
+import { continueSession, type StartContext, startSession, withSessionEnv } from './start.ts';
+import { isDeadline } from './start-errors.ts';
+
+interface RunningStart {
+  readonly token: string;
+  readonly abort: AbortController;
+  readonly done: Promise<unknown>;
+}
+
+/**
+ * The provider over any back end with terminals (tmux, the session host): start, readiness, dialogs, nudge, idle,
+ * permission questions and live re-apply are one algorithm here.
+ */
+export class TerminalProvider
+  implements
+    ObservingProvider,
+    WatchingProvider,
+    IdleWaitProvider,
+    InteractionProvider,
+    ContinuingProvider,
+    SleepCapableProvider,
+    ClosableProvider
+{
+  readonly kind: string;
+  readonly #backend: TerminalBackend;
+  readonly #options: TerminalProviderOptions;
+  readonly #timings: TerminalTimings;
+  readonly #starts = new Map<string, RunningStart>();
+
+  constructor(options: TerminalProviderOptions) {
+    this.kind = options.backend.kind;
+    this.#backend = options.backend;
+    this.#options = options;
+    this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
+  }
+
+  async start(name: string, config: RuntimeConfig, options: StartOptions): Promise<StartResult> {
+    assertSessionName(name);
+    options.signal.throwIfAborted();
+    const full = withSessionEnv(config, this.#options.ids);
+    return await this.#asStart(name, full, options, (own) => startSession(this.#context(), name, full, own));
+  }
+
+  async continueStart(name: string, config: RuntimeConfig, options: StartOptions): Promise<StartResult> {
+    options.signal.throwIfAborted();
+    const session = await this.#livingSession(name);
+    const token = await tokenOf(this.#backend, session);
+    const full = withSessionEnv(
+      { ...config, env: { ...config.env, GC_INSTANCE_TOKEN: token } },
+      this.#options.ids,
+    );
+    return await this.#asStart(name, full, options, (own) =>
+      continueSession(this.#context(), name, full, own),
+    );
+  }
+
+  async stop(name: string, options: StopOptions = {}): Promise<void> {
+    const { instanceToken } = options;
+    const running = this.#starts.get(name);
+    if (running && (instanceToken === undefined || instanceToken === running.token)) {
+      running.abort.abort(
+        new GcError('start-cancelled', `the start of session "${name}" was cancelled by a stop`),
+      );
+      await running.done;
+    }
+    const inspection = await this.#backend.inspect(name);
+    if (inspection.kind === 'absent') return;
+    if (instanceToken !== undefined) {
+      if (inspection.kind === 'unknown') throw new RuntimeUnavailableError(inspection.reason);
+      const current = await tokenOf(this.#backend, inspection.session);
+      if (current !== '' && current !== instanceToken) return;
+    }
+    await this.#backend.kill(name, options.graceMs ?? this.#timings.stopGraceMs);
+  }
+
+  async interrupt(name: string): Promise<void> {
+    await unlessMissing(this.#backend.interrupt(name));
+  }
+
+  async isRunning(name: string): Promise<Answer> {
+    return answerOf(await this.#backend.inspect(name), () => 'yes');
+  }
+
+  async isAttached(name: string): Promise<Answer> {
+    return answerOf(await this.#backend.inspect(name), (session) => (session.attached > 0 ? 'yes' : 'no'));
+  }
+
+  async attach(name: string): Promise<AttachPlan> {
+    return await this.#backend.attach(name);
+  }
+
+  async processAlive(name: string, names: readonly string[]): Promise<Answer> {
+    if (names.length === 0) return 'yes';
+    return answerOf(await this.#backend.inspect(name), (session) => processAnswer(session, names));
+  }
+
+  async nudge(
+    name: string,
+    content: readonly ContentBlock[],
+    options: NudgeOptions = {},
+  ): Promise<NudgeOutcome> {
+    const signal = options.signal ?? new AbortController().signal;
+    const waitIdleMs = options.waitIdleMs ?? 0;
+    try {
+      const found = await this.#backend.inspect(name);
+      if (found.kind === 'unknown') return { kind: 'failed', detail: found.reason };
+      if (found.kind === 'absent' || found.session.state.kind === 'dead') return { kind: 'no-session' };
+      const facts = await readFacts(this.#backend, found.session);
+      const text = await messageOfContent(content, facts.workDir, signal);
+      if (text === '') return { kind: 'empty' };
+      const work = () => this.#deliverWhenIdle(name, facts, text, waitIdleMs, signal);
+      return await this.#options.lock(name, this.#timings.lockTimeoutMs + waitIdleMs, work, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return outcomeOfError(error);
+    }
+  }
+
+  async setMeta(name: string, key: string, value: string): Promise<void> {
+    await this.#backend.setMeta(name, key, value);
+  }
+
+  async getMeta(name: string, key: string): Promise<string> {
+    return await this.#backend.getMeta(name, key);
+  }
+
+  async removeMeta(name: string, key: string): Promise<void> {
+    await this.#backend.removeMeta(name, key);
+  }
+
+  async peek(name: string, lines: number): Promise<string> {
+    return await lastLines(this.#backend, name, lines);
+  }
+
+  async listRunning(prefix: string): Promise<readonly string[]> {
+    const inspection = await this.#backend.inspectAll();
+    if (inspection.kind === 'unknown') throw new RuntimeUnavailableError(inspection.reason);
+    if (inspection.kind === 'infrastructure-gone') return [];
+    return [...inspection.sessions.keys()].filter((name) => name.startsWith(prefix)).sort();
+  }
+
+  async getLastActivity(name: string): Promise<number | undefined> {
+    const inspection = await this.#backend.inspect(name);
+    return inspection.kind === 'present' ? inspection.session.lastActivity : undefined;
+  }
+
+  async clearScrollback(name: string): Promise<void> {
+    await unlessMissing(this.#backend.clearScrollback(name));
+  }
+
+  async copyTo(name: string, source: string, relativeTarget: string): Promise<void> {
+    const workDir = await this.#backend.getMeta(name, 'GC_DIR');
+    if (workDir === '') return;
+    const failure = await copyInto(workDir, source, relativeTarget, new AbortController().signal);
+    if (failure !== undefined)
+      throw new GcError('copy-failed', `copying ${source} to session "${name}": ${failure}`);
+  }
+
+  async sendKeys(name: string, keys: readonly string[]): Promise<void> {
+    await unlessMissing(this.#backend.sendKeys(name, keys));
+  }
+
+  async runLive(name: string, config: RuntimeConfig): Promise<readonly string[]> {
+    const full = withSessionEnv(config, this.#options.ids);
+    const runner = {
+      runShell: this.#options.runShell,
+      hostEnv: this.#options.hostEnv,
+      backendEnv: this.#backend.setupEnv(),
+      signal: new AbortController().signal,
+    };
+    return await runAll(runner, name, full, 'session_live', config.sessionLive);
+  }
+
+  capabilities(): ProviderCapabilities {
+    return { canReportAttachment: true, canReportActivity: true };
+  }
+
+  async observe(): Promise<Survey> {
+    return surveyOf(await this.#backend.inspectAll());
+  }
+
+  watch(signal: AbortSignal): AsyncIterable<RuntimeEvent> {
+    return this.#backend.watch(signal);
+  }
+
+  async waitForIdle(name: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    const facts = await readFacts(this.#backend, await this.#livingSession(name));
+    const stop = signal ?? new AbortController().signal;
+    const { backend, clock } = this.#options;
+    return (await waitUntilIdle(backend, clock, name, facts, timeoutMs, stop)).kind === 'idle';
+  }
+
+  async pending(name: string): Promise<PendingInteraction | undefined> {
+    const facts = await this.#factsIfLiving(name);
+    return facts && (await pendingOn(this.#backend, name, facts));
+  }
+
+  async respond(name: string, response: InteractionResponse): Promise<void> {
+    const facts = await this.#factsIfLiving(name);
+    if (facts) await respondTo(this.#backend, this.#options.clock, name, facts, response, this.#timings);
+  }
+
+  sleepCapability(_name: string): SleepCapability {
+    return 'full';
+  }
+
+  async close(): Promise<void> {
+    await this.#backend.close();
+  }
+
+  /** One start per name in this process; a stop of the name cancels it. */
+  async #asStart(
+    name: string,
+    config: RuntimeConfig,
+    options: StartOptions,
+    work: (options: StartOptions) => Promise<StartResult>,
+  ): Promise<StartResult> {
+    if (this.#starts.has(name)) throw new SessionExistsError(name, ' is being started');
+    const abort = new AbortController();
+    const signal = AbortSignal.any([options.signal, abort.signal]);
+    let at = 'begin';
+    const result = work({
+      signal,
+      onProgress: (progress) => {
+        if (progress.kind === 'step') at = progress.step;
+        options.onProgress?.(progress);
+      },
+    });
+    const done = result.then(
+      () => undefined,
+      () => undefined, // the caller of start gets it; a stop only waits for the end
+    );
+    this.#starts.set(name, { token: config.env['GC_INSTANCE_TOKEN'] ?? '', abort, done });
+    try {
+      return await result;
+    } catch (error) {
+      if (error !== signal.reason || !isDeadline(error)) throw error;
+      throw new StartFailedError(
+        'start-timeout',
+        `the start of session "${name}" did not end in time, at ${at}`,
+        {
+          cause: error,
+        },
+      );
+    } finally {
+      this.#starts.delete(name);
+    }
+  }
+
+  async #deliverWhenIdle(
+    name: string,
+    facts: SessionFacts,
+    text: string,
+    waitIdleMs: number,
+    signal: AbortSignal,
+  ): Promise<NudgeOutcome> {
+    const { backend, clock } = this.#options;
+    if (waitIdleMs > 0) {
+      const idle = await waitUntilIdle(backend, clock, name, facts, waitIdleMs, signal);
+      if (idle.kind === 'timeout') return { kind: 'busy', detail: idle.why };
+    }
+    return await deliver({ backend, clock, timings: this.#timings, name, ...facts, signal }, text);
+  }
+
+  async #livingSession(name: string): Promise<BackendSession> {
+    const inspection = await this.#backend.inspect(name);
+    if (inspection.kind === 'unknown') throw new RuntimeUnavailableError(inspection.reason);
+    if (inspection.kind === 'absent' || inspection.session.state.kind === 'dead')
+      throw new SessionNotFoundError(name);
+    return inspection.session;
+  }
+
+  async #factsIfLiving(name: string): Promise<SessionFacts | undefined> {
+    const inspection = await this.#backend.inspect(name);
+    if (inspection.kind === 'unknown') throw new RuntimeUnavailableError(inspection.reason);
+    if (inspection.kind === 'absent' || inspection.session.state.kind === 'dead') return undefined;
+    return await readFacts(this.#backend, inspection.session);
+  }
+
+  #context(): StartContext {
+    return { ...this.#options, timings: this.#timings };
+  }
+}
+
+/** A missing session is fine. */
+async function unlessMissing(act: Promise<void>): Promise<void> {
+  try {
+    await act;
+  } catch (error) {
+    if (!(error instanceof SessionNotFoundError)) throw error;
+  }
+}
+
+function outcomeOfError(error: unknown): NudgeOutcome {
+  if (error instanceof GcError && error.code === 'session-locked')
+    return { kind: 'busy', detail: error.message };
+  return outcomeOfLostSession(error) ?? { kind: 'failed', detail: messageOf(error) };
+}
