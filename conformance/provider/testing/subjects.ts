@@ -1,0 +1,132 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../../internal/platform/clock.ts';
+import { systemIds } from '../../../internal/platform/ids.ts';
+import { FakeProvider } from '../../../internal/runtime/fake.ts';
+import type { Provider } from '../../../internal/runtime/provider.ts';
+import { runShell } from '../../../internal/runtime/run-shell.ts';
+import { EMPTY_RUNTIME_CONFIG } from '../../../internal/runtime/runtime-config.ts';
+import { HostBackend } from '../../../internal/runtime/subprocess/host-backend.ts';
+import type { TerminalBackend } from '../../../internal/runtime/terminal/backend.ts';
+import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
+import { TerminalProvider } from '../../../internal/runtime/terminal/terminal-provider.ts';
+import { TmuxBackend } from '../../../internal/runtime/tmux/tmux-backend.ts';
+import type { Ability, ProviderSubject } from '../case.ts';
+
+export interface OpenSubject {
+  readonly subject: ProviderSubject;
+  close(): Promise<void>;
+}
+
+const ALL: readonly Ability[] = [
+  'commands',
+  'terminal',
+  'observe',
+  'watch',
+  'idle',
+  'attach',
+  'env-as-meta',
+  'shared',
+];
+const HOST_MAIN = join(import.meta.dirname, '../../../internal/runtime/host/main.ts');
+
+/** The in-memory double: everything but real processes. */
+export function fakeSubject(): OpenSubject {
+  const scratch = mkdtempSync(join(tmpdir(), 'gc-conf-'));
+  const provider = new FakeProvider(systemClock);
+  return {
+    subject: {
+      title: 'fake',
+      provider,
+      offers: new Set<Ability>(['observe', 'env-as-meta']),
+      scratch,
+      config: () => EMPTY_RUNTIME_CONFIG,
+    },
+    close: async () => {
+      await provider.close();
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+}
+
+/** tmux on a private server, over one transport. */
+export function tmuxSubject(transport: 'control' | 'plain'): OpenSubject {
+  const scratch = mkdtempSync(join(tmpdir(), 'gc-conf-'));
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: scratch,
+    TMUX_TMPDIR: join(scratch, 'tmux'),
+    LANG: 'C.UTF-8',
+  };
+  mkdirSync(env.TMUX_TMPDIR, { mode: 0o700 });
+  const open = () =>
+    new TmuxBackend({ socketName: 'gc-conf', cityId: 'conformance', transport, clock: systemClock, env });
+  return terminalSubject(`tmux, ${transport}`, scratch, open, () => {
+    try {
+      execFileSync('tmux', ['-L', 'gc-conf', 'kill-server'], { env: { ...env }, stdio: 'ignore' });
+    } catch {
+      // no server is left: the usual case
+    }
+  });
+}
+
+/** The embedded session host, run from its source. */
+export function subprocessSubject(): OpenSubject {
+  const scratch = mkdtempSync(join(tmpdir(), 'gc-conf-'));
+  const open = () =>
+    new HostBackend({
+      dir: join(scratch, 'host'),
+      cityId: 'conformance',
+      hostCommand: [process.execPath, '--import', import.meta.resolve('tsx'), HOST_MAIN],
+      env: { PATH: process.env['PATH'] ?? '', HOME: scratch, GC_CONFORMANCE_LEAK: 'yes' },
+      clock: systemClock,
+      ids: systemIds,
+    });
+  return terminalSubject('subprocess', scratch, open, () => undefined, ['drains-output']);
+}
+
+function terminalSubject(
+  title: string,
+  scratch: string,
+  open: () => TerminalBackend,
+  end: () => void,
+  more: readonly Ability[] = [],
+): OpenSubject {
+  const opened: TerminalProvider[] = [];
+  const provider = (): TerminalProvider => {
+    const made = new TerminalProvider({
+      backend: open(),
+      clock: systemClock,
+      ids: systemIds,
+      launcherDir: join(scratch, 'launch'),
+      hostEnv: { PATH: process.env['PATH'], HOME: scratch },
+      runShell,
+      lock: fileSessionLock(join(scratch, 'locks'), systemClock),
+    });
+    opened.push(made);
+    return made;
+  };
+  const first = provider();
+  return {
+    subject: {
+      title,
+      provider: first,
+      offers: new Set([...ALL, ...more]),
+      scratch,
+      config: () => ({
+        ...EMPTY_RUNTIME_CONFIG,
+        command: 'sleep 300',
+        env: { PATH: process.env['PATH'] ?? '' },
+      }),
+      second: async (): Promise<Provider> => provider(),
+    },
+    close: async () => {
+      for (const name of await first.listRunning('')) await first.stop(name, { graceMs: 100 });
+      for (const each of opened) await each.close();
+      end();
+      rmSync(scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    },
+  };
+}
