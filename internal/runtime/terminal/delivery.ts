@@ -202,9 +202,7 @@ function excerpt(text: string): string {
   return JSON.stringify(line.length > EXCERPT_LENGTH ? `${line.slice(0, EXCERPT_LENGTH)}…` : line);
 }
 
-/** The outcome when the session went away in the middle. */
+/** The outcome when the session went away in the middle: the same as when it was gone before. */
 export function outcomeOfLostSession(error: unknown): NudgeOutcome | undefined {
-  return error instanceof SessionNotFoundError
-    ? { kind: 'failed', detail: 'the session ended during the delivery' }
-    : undefined;
+  return error instanceof SessionNotFoundError ? { kind: 'no-session' } : undefined;
 }

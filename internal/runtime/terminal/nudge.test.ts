@@ -257,8 +257,7 @@ describe('nudge', () => {
       if (call === 'sendKeys') throw new SessionNotFoundError(TEST_SESSION);
     };
     expect(await nudge(bench, 'x')).toEqual({
-      kind: 'failed',
-      detail: 'the session ended during the delivery',
+      kind: 'no-session',
     });
     bench.terminal().exit({ code: 0 });
     expect(await nudge(bench, 'x')).toEqual({ kind: 'no-session' });

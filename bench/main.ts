@@ -1,0 +1,41 @@
+import { HAS_TMUX } from '../test/support/cities.ts';
+import { deathRows, idleRows, memoryRows, spawnRows, startRows } from './city-rows.ts';
+import { commandRows } from './command-rows.ts';
+import { decisionRows } from './decision-rows.ts';
+import { hostMemoryRows } from './host-memory.ts';
+import { nudgeRows } from './nudge-rows.ts';
+import { printRows, type Row } from './row.ts';
+
+/** `npm run bench [part]`: every bar of the cost table, as counts and as ratios against a floor of the same run. */
+const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Row[]>> = {
+  decision: decisionRows,
+  commands: commandRows,
+  ...(HAS_TMUX
+    ? {
+        spawns: spawnRows,
+        'idle-tmux': () => idleRows('tmux'),
+        'start-tmux': () => startRows('tmux'),
+        'death-tmux': () => deathRows('tmux'),
+        'nudge-tmux': () => nudgeRows('tmux'),
+      }
+    : {}),
+  idle: () => idleRows('subprocess'),
+  start: () => startRows('subprocess'),
+  death: () => deathRows('subprocess'),
+  nudge: () => nudgeRows('subprocess'),
+  memory: memoryRows,
+  host: hostMemoryRows,
+};
+
+const wanted = process.argv.slice(2);
+const rows: Row[] = [];
+for (const [name, run] of Object.entries(PARTS)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  console.error(`measuring ${name} ...`);
+  rows.push(...(await run()));
+}
+if (rows.length === 0) {
+  console.error(`no such part; parts: ${Object.keys(PARTS).join(', ')}`);
+  process.exit(1);
+}
+printRows(rows);

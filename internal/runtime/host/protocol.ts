@@ -1,0 +1,198 @@
+import { messageOf } from '../../platform/errors.ts';
+import {
+  BadMessageError,
+  flag,
+  integer,
+  listOf,
+  literal,
+  mapOf,
+  object,
+  optional,
+  type Shape,
+  type ShapeOf,
+  text,
+  union,
+} from './shape.ts';
+
+/**
+ * What the session host and its clients say to each other over `host.sock`: one JSON object per line, UTF-8, terminal
+ * bytes as base64. A client greets first and names the versions that it speaks; the host picks the highest that both
+ * know, or refuses. Then the client sends numbered requests, answered in any order, and the host sends events to
+ * connections that asked for them. A connection that sends `attach` becomes one person's terminal and carries nothing else.
+ */
+export const PROTOCOL_VERSION = 1;
+/** The host and the client each accept the version before their own: one of them may be the older program. */
+export const OLDEST_PROTOCOL_VERSION = PROTOCOL_VERSION - 1;
+
+/** Longer lines end the connection. A long paste or history is sent in parts. */
+export const MAX_LINE_BYTES = 4_194_304;
+/** Parts of a paste and of a history are at most this long, in UTF-16 units (six bytes each at worst, when escaped). */
+export const PART_CHARS = 262_144;
+/** Everything that one paste may hold. */
+export const MAX_PASTE_CHARS = 67_108_864;
+
+/** Longest metadata value or environment entry is bounded by the line. Terminal sizes beyond this are mistakes. */
+const MAX_TERMINAL_SIDE = 1_000;
+const COUNTER = integer(0, Number.MAX_SAFE_INTEGER);
+const SIDE = integer(1, MAX_TERMINAL_SIDE);
+const SESSION_NAME = /^[A-Za-z0-9_-]{1,200}$/;
+
+const sessionName: Shape<string> = (value, at) => {
+  if (typeof value === 'string' && isSessionName(value)) return value;
+  throw new BadMessageError(at, 'a session name (letters, digits, "_" and "-", at most 200)');
+};
+
+export const isSessionName = (name: string): boolean => SESSION_NAME.test(name);
+
+const size = object({ columns: SIDE, rows: SIDE });
+const exit = object({ code: optional(integer(0, 255)), signal: optional(text) });
+const named = object({ name: sessionName });
+
+const launch = object({
+  argv: listOf(text),
+  cwd: text,
+  env: mapOf(text),
+  pty: flag,
+  columns: SIDE,
+  rows: SIDE,
+});
+
+const request = union('op', {
+  create: object({ name: sessionName, launch }),
+  inspect: named,
+  list: object({}),
+  kill: object({ name: sessionName, graceMs: integer(0, 3_600_000) }),
+  interrupt: named,
+  capture: object({ name: sessionName, lines: integer(-1, Number.MAX_SAFE_INTEGER) }),
+  /** Earlier parts of a long paste are kept for the connection until `done`. */
+  paste: object({ name: sessionName, text, done: flag }),
+  keys: object({ name: sessionName, keys: listOf(text) }),
+  inputLimit: named,
+  wake: named,
+  clear: named,
+  setMeta: object({ name: sessionName, key: text, value: text }),
+  getMeta: object({ name: sessionName, key: text }),
+  removeMeta: object({ name: sessionName, key: text }),
+  /** From now on this connection is told events, first of all the exits that nobody acknowledged. */
+  watch: object({}),
+  /** The exit of this session was seen; it is not announced again. */
+  acknowledge: named,
+});
+
+const clientMessage = union('t', {
+  hello: object({ version: COUNTER, oldest: COUNTER, city: text }),
+  request: object({ id: COUNTER, request }),
+  attach: object({ name: sessionName, size }),
+  input: object({ data: text }),
+  resize: object({ size }),
+});
+
+const session = object({
+  name: sessionName,
+  /** Set while the agent lives. */
+  pid: optional(COUNTER),
+  /** Set once it ended. */
+  exit: optional(exit),
+  lastLines: optional(text),
+  attached: COUNTER,
+  lastActivity: COUNTER,
+  processNames: listOf(text),
+  meta: mapOf(text),
+});
+
+const screen = object({
+  lines: listOf(text),
+  cursor: object({ row: COUNTER, column: COUNTER }),
+  visibleRows: COUNTER,
+  bracketedPaste: flag,
+});
+
+const event = union('kind', {
+  exited: object({ name: sessionName, exit, lastLines: text }),
+  activity: object({ name: sessionName }),
+  attached: object({ name: sessionName }),
+  detached: object({ name: sessionName }),
+});
+
+const hostMessage = union('t', {
+  welcome: object({ version: COUNTER, incarnation: text, pid: COUNTER }),
+  refused: object({ code: text, message: text }),
+  /** `result` is read by the shape that belongs to the request. */
+  reply: object({ id: COUNTER, result: ((value) => value) as Shape<unknown> }),
+  /** Older history of a capture, oldest first, before its reply. */
+  part: object({ id: COUNTER, text }),
+  failed: object({ id: COUNTER, code: text, message: text, next: optional(text) }),
+  event: object({ event }),
+  output: object({ data: text }),
+  ended: object({ reason: literal('exited', 'removed', 'closing') }),
+});
+
+/** What each request is answered with; the others answer nothing. */
+export const RESULTS = {
+  inspect: object({ session: optional(session) }),
+  list: object({ sessions: listOf(session) }),
+  capture: object({ screen, continued: flag }),
+  inputLimit: object({ bytes: optional(COUNTER) }),
+  getMeta: object({ value: text }),
+} as const;
+
+export type ClientMessage = ShapeOf<typeof clientMessage>;
+export type HostMessage = ShapeOf<typeof hostMessage>;
+export type HostRequest = ShapeOf<typeof request>;
+export type HostEvent = ShapeOf<typeof event>;
+export type WireSession = ShapeOf<typeof session>;
+export type WireLaunch = ShapeOf<typeof launch>;
+export type WireScreen = ShapeOf<typeof screen>;
+export type EndReason = Extract<HostMessage, { t: 'ended' }>['reason'];
+
+/** @throws BadMessageError */
+export const parseClientMessage = (line: string): ClientMessage => clientMessage(parseJson(line), 'message');
+/** @throws BadMessageError */
+export const parseHostMessage = (line: string): HostMessage => hostMessage(parseJson(line), 'message');
+
+export const encodeMessage = (message: ClientMessage | HostMessage): string => `${JSON.stringify(message)}\n`;
+
+/** The highest version that both sides speak, `undefined` when there is none. */
+export function negotiate(
+  theirs: { readonly version: number; readonly oldest: number },
+  ours = { version: PROTOCOL_VERSION, oldest: OLDEST_PROTOCOL_VERSION },
+): number | undefined {
+  const highest = Math.min(theirs.version, ours.version);
+  return highest >= Math.max(theirs.oldest, ours.oldest) ? highest : undefined;
+}
+
+/** Cuts a byte stream into lines. @throws BadMessageError for one that is longer than `MAX_LINE_BYTES` */
+export class LineSplitter {
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  push(chunk: Buffer): readonly string[] {
+    const lines: string[] = [];
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      this.#keep(chunk.subarray(from, end));
+      lines.push(Buffer.concat(this.#parts).toString('utf8'));
+      this.#parts = [];
+      this.#length = 0;
+      from = end + 1;
+    }
+    this.#keep(chunk.subarray(from));
+    return lines;
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#length += bytes.length;
+    if (this.#length > MAX_LINE_BYTES) {
+      throw new BadMessageError('line', `at most ${MAX_LINE_BYTES} bytes long`);
+    }
+    if (bytes.length > 0) this.#parts.push(bytes);
+  }
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw new BadMessageError('line', `JSON (${messageOf(error).slice(0, 80)})`);
+  }
+}
