@@ -50,7 +50,12 @@ module.exports = {
       from: { path: '^(cmd|internal)/', pathNot: '\\.test\\.ts$|/testing/' },
       to: { path: '\\.test\\.ts$|/testing/|^test/|^bench/' },
     },
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
   ],
   options: {
     tsPreCompilationDeps: true,

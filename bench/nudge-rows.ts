@@ -30,11 +30,12 @@ export async function nudgeRows(provider: 'tmux' | 'subprocess'): Promise<readon
     const first = await until('the start prompt', () => seen().length);
     for (const [index, size] of SIZES.entries()) {
       const body = 'abcdefghi '.repeat(Math.ceil(size / 10)).slice(0, size);
-      const ran = await world.gc(['--city', city, 'nudge', 'a', '-'], { input: body });
+      const ran = await world.gc(['--city', city, 'nudge', 'a', '-', '--json'], { input: body });
       if (ran.code !== 0) throw new Error(ran.stdout + ran.stderr);
       const lines = await until('the message', () => seen().length > first + index && seen());
       whole &&= JSON.parse(lines.at(-1) ?? '""') === body && lines.length === first + index + 1;
-      times.push(Number(/in ([\d.]+)s/.exec(ran.stdout)?.[1] ?? Number.NaN) * 1_000);
+      const reply = JSON.parse(ran.stdout) as { outcome: { tookMs: number } };
+      times.push(reply.outcome.tookMs);
     }
     const spread = Math.max(...times) - Math.min(...times);
     return [

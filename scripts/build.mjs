@@ -2,7 +2,16 @@
 // that must be found as a package at run time stay outside.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -36,8 +45,10 @@ try {
     legalComments: 'none',
     external: EXTERNAL,
     chunkNames: 'chunks/[name]-[hash]',
-    // CommonJS packages in the bundle ask for Node's own modules through require.
-    banner: { js: "import{createRequire as __gcRequire}from'node:module';const require=__gcRequire(import.meta.url);" },
+    // CommonJS packages in the bundle ask for what a CommonJS module is given.
+    banner: {
+      js: "import{createRequire as __gcRequire}from'node:module';const require=__gcRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;",
+    },
     define: {
       __GC_VERSION__: JSON.stringify(version),
       __GC_COMMIT__: JSON.stringify(git('rev-parse', '--short', 'HEAD') || 'unknown'),
@@ -65,7 +76,8 @@ function sourceHash() {
       else add(child);
     }
   };
-  const add = (file) => hash.update(file.slice(root.length)).update('\0').update(readFileSync(file)).update('\0');
+  const add = (file) =>
+    hash.update(file.slice(root.length)).update('\0').update(readFileSync(file)).update('\0');
   for (const source of SOURCES) {
     const path = join(root, source);
     if (!existsSync(path)) continue;
@@ -77,7 +89,11 @@ function sourceHash() {
 
 function git(...args) {
   try {
-    return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+    return execFileSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
   } catch {
     return ''; // built from a tarball
   }

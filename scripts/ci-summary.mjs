@@ -6,10 +6,15 @@ const ALLOWED_SKIP = /\(skipped: Claude Code is not installed\)|\(skipped: macOS
 
 const report = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
 const tests = report.testResults.flatMap((file) => file.assertionResults);
-const skipped = tests.filter((test) => test.status === 'skipped' || test.status === 'pending' || test.status === 'todo');
+const skipped = tests.filter(
+  (test) => test.status === 'skipped' || test.status === 'pending' || test.status === 'todo',
+);
 const forbidden = skipped.filter((test) => !ALLOWED_SKIP.test(test.fullName));
-const brokenFiles = report.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0);
-const failed = tests.filter((test) => test.status === 'failed').length + brokenFiles.length + forbidden.length;
+const brokenFiles = report.testResults.filter(
+  (file) => file.status === 'failed' && file.assertionResults.length === 0,
+);
+const failed =
+  tests.filter((test) => test.status === 'failed').length + brokenFiles.length + forbidden.length;
 const passed = tests.filter((test) => test.status === 'passed').length;
 
 for (const test of forbidden) console.log(`not allowed to be skipped here: ${test.fullName}`);

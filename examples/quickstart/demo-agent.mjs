@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // A scripted stand-in for a coding agent: it shows a prompt, answers what it is told, and can be told to crash, hang or
 // ask for permission. It needs Node alone, no key and no network. Type `help` at its prompt.
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 

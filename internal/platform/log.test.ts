@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -63,4 +63,9 @@ it('keeps one full file and starts anew', () => {
 it.skipIf(!existsSync('/dev/full'))('survives a disk that takes nothing (needs /dev/full)', () => {
   const log = openLog('/dev/full');
   expect(() => log.info('lost')).not.toThrow();
+});
+
+it('says which file it cannot write', () => {
+  writeFileSync(join(dir, 'sub'), 'in the way');
+  expect(() => openLog(file)).toThrow(file);
 });

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
 import { pino } from 'pino';
 import { ensurePrivateDirFor } from './atomic-file.ts';
+import { GcError, messageOf } from './errors.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -40,7 +41,7 @@ const SECRET_FIELDS = [
   'token',
 ];
 
-/** Opens (and makes, owner-only) a log file for appending. Lines are written at once, so a killed process loses none. */
+/** Opens (and makes, owner-only) a log file for appending. Lines are written at once, so a killed process loses none. @throws GcError `log-unwritable` */
 export function openLog(file: string, options: LogOptions = {}): FileLog {
   const sink = new RollingFile(file, options.maxBytes ?? LOG_MAX_BYTES);
   const logger = pino(
@@ -79,7 +80,6 @@ class RollingFile {
   constructor(file: string, maxBytes: number) {
     this.#file = file;
     this.#maxBytes = maxBytes;
-    ensurePrivateDirFor(file);
     this.#open();
   }
 
@@ -99,8 +99,16 @@ class RollingFile {
   }
 
   #open(): void {
-    this.#fd = openSync(this.#file, 'a', OWNER_ONLY);
-    this.#bytes = fstatSync(this.#fd).size;
+    try {
+      ensurePrivateDirFor(this.#file);
+      this.#fd = openSync(this.#file, 'a', OWNER_ONLY);
+      this.#bytes = fstatSync(this.#fd).size;
+    } catch (error) {
+      throw new GcError('log-unwritable', `cannot write the log ${this.#file}: ${messageOf(error)}`, {
+        cause: error,
+        next: 'check who owns that folder and its permissions',
+      });
+    }
   }
 
   #roll(): void {

@@ -29,7 +29,11 @@ export function openDatabase(file: string, options: OpenOptions): SqliteDatabase
   if (!options.readonly) ensurePrivateDirFor(file);
   let db: SqliteDatabase | undefined;
   try {
-    db = new Sqlite(file, { timeout: 0, readonly: options.readonly ?? false, fileMustExist: options.readonly ?? false });
+    db = new Sqlite(file, {
+      timeout: 0,
+      readonly: options.readonly ?? false,
+      fileMustExist: options.readonly ?? false,
+    });
     if (fresh && !options.readonly) chmodSync(file, OWNER_ONLY);
     prepare(db, file, options);
     return db;

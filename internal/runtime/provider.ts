@@ -251,6 +251,12 @@ export interface SleepCapableProvider extends Provider {
   sleepCapability(name: string): SleepCapability;
 }
 
+/** Runs something of its own beside the sessions (a keeper, a host), which a stopped city must not leave behind. */
+export interface ReleasingProvider extends Provider {
+  /** Ends what the provider itself runs for this city, when no session of it is left. Otherwise nothing happens. */
+  release(): Promise<void>;
+}
+
 /** Holds connections or children that must be let go. Sessions are not touched. */
 export interface ClosableProvider extends Provider {
   close(): Promise<void>;
@@ -267,4 +273,6 @@ export const canContinueStart = (p: Provider): p is ContinuingProvider =>
   'continueStart' in p && typeof p.continueStart === 'function';
 export const canSleep = (p: Provider): p is SleepCapableProvider =>
   'sleepCapability' in p && typeof p.sleepCapability === 'function';
+export const canRelease = (p: Provider): p is ReleasingProvider =>
+  'release' in p && typeof p.release === 'function';
 export const canClose = (p: Provider): p is ClosableProvider => 'close' in p && typeof p.close === 'function';

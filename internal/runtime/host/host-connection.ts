@@ -159,6 +159,8 @@ export class HostConnection {
         return undefined;
       case 'acknowledge':
         return host.find(request.name)?.acknowledgeExit();
+      case 'leave':
+        return { leaving: host.leave() };
       default:
         return unreachable(request);
     }

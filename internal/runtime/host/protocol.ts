@@ -77,6 +77,8 @@ const request = union('op', {
   watch: object({}),
   /** The exit of this session was seen; it is not announced again. */
   acknowledge: named,
+  /** Nobody is coming back: the host ends now when it has no session. */
+  leave: object({}),
 });
 
 const clientMessage = union('t', {
@@ -134,6 +136,7 @@ export const RESULTS = {
   capture: object({ screen, continued: flag }),
   inputLimit: object({ bytes: optional(COUNTER) }),
   getMeta: object({ value: text }),
+  leave: object({ leaving: flag }),
 } as const;
 
 export type ClientMessage = ShapeOf<typeof clientMessage>;

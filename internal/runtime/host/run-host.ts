@@ -46,6 +46,8 @@ export async function runHost(options: HostOptions): Promise<boolean> {
     const host: SessionHost = new SessionHost(dir, clock, {
       onEvent: (event) => server?.event(event),
       onEmpty: () => linger.check(),
+      // Its answer is written first.
+      onLeave: () => setImmediate(() => linger.end('the city stopped')),
     });
     const identity = { city: options.city, incarnation, pid };
     server = await serveHost({ path: socket, host, identity, log, onIdle: () => linger.check() });
@@ -87,6 +89,10 @@ class Linger {
     this.#timer = setTimeout(() => {
       if (this.#isIdle()) this.#finish('nothing to do');
     }, HOST_LINGER_MS);
+  }
+
+  end(why: string): void {
+    this.#finish(why);
   }
 
   async ended(signal: AbortSignal): Promise<string> {

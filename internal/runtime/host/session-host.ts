@@ -25,6 +25,8 @@ export interface HostListener {
   onEvent(event: HostEvent): void;
   /** The last session is gone. */
   onEmpty(): void;
+  /** A client says that nothing more will come, and there is no session. */
+  onLeave(): void;
 }
 
 /** The sessions of one city. */
@@ -102,6 +104,13 @@ export class SessionHost {
 
   unacknowledgedExits(): readonly HostEvent[] {
     return [...this.#sessions.values()].flatMap((session) => session.unacknowledgedExit() ?? []);
+  }
+
+  /** Whether it ends now: only a host without sessions does. */
+  leave(): boolean {
+    const empty = this.#sessions.size === 0;
+    if (empty) this.#listener.onLeave();
+    return empty;
   }
 
   #forget(name: string): void {

@@ -200,6 +200,10 @@ export class HostBackend implements TerminalBackend {
     return {};
   }
 
+  async release(): Promise<void> {
+    await this.#presence.dismiss();
+  }
+
   async close(): Promise<void> {
     this.#lifetime.abort();
     this.#presence.close();

@@ -221,6 +221,17 @@ describe('the host', () => {
     expect(fixture.log()).toContain('nothing to do');
   });
 
+  it('TMX-18 is let go at once when its city stopped, and not while it has sessions', async () => {
+    await backend.create('one', SLEEP, NEVER);
+    await backend.release();
+    expect((await sessionOf(backend, 'one')).state.kind).toBe('alive');
+    await backend.kill('one', 0);
+    await backend.release();
+    expect(isLockHeld(hostLockFile(fixture.dir))).toBe(false);
+    expect(fixture.log()).toContain('the city stopped');
+    await backend.release();
+  });
+
   it('is one, however many start it at once', async () => {
     const backends = Array.from({ length: 6 }, () => fixture.backend());
     await Promise.all(backends.map((one, i) => one.create(`s-${i}`, SLEEP, NEVER)));

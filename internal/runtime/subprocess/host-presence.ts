@@ -4,6 +4,7 @@ import type { Ids } from '../../platform/ids.ts';
 import { isLockHeld } from '../../platform/lifetime-lock.ts';
 import { RuntimeUnavailableError } from '../errors.ts';
 import { Ledger } from '../host/ledger.ts';
+import { RESULTS } from '../host/protocol.ts';
 import { reapLedger, takeLoss } from '../host/reap.ts';
 import { hostLockFile, hostSocketPath } from '../host/runtime-files.ts';
 import { HostClient } from './host-client.ts';
@@ -13,6 +14,8 @@ import { type HostAddress, HostLostError, NoHostError } from './host-link.ts';
 /** A starting host ends what a dead one left before it listens. */
 const START_TIMEOUT_MS = 30_000;
 const START_POLL_MS = 30;
+/** A host without sessions ends within this. */
+const DISMISS_TIMEOUT_MS = 2_000;
 /** A host that holds its lock but does not listen is starting or ending: it is asked again this often. */
 const LOCKED_RETRIES = 10;
 const LOCKED_PAUSE_MS = 50;
@@ -74,6 +77,21 @@ export class HostPresence {
       signal.addEventListener('abort', give, { once: true });
       starting.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
     });
+  }
+
+  /** Asks a host without sessions to end now, and waits until it has. One that has sessions stays. */
+  async dismiss(): Promise<void> {
+    const found = await this.look();
+    if (found.kind !== 'up') return;
+    try {
+      const answer = await found.client.request({ op: 'leave' }, DISMISS_TIMEOUT_MS);
+      if (!RESULTS.leave(answer.result, 'leave').leaving) return;
+    } catch (error) {
+      if (!(error instanceof HostLostError)) throw error; // gone before it could answer: what was asked for
+    }
+    const { clock } = this.#options;
+    const deadline = clock.monotonic() + DISMISS_TIMEOUT_MS;
+    while (found.client.isOpen && clock.monotonic() < deadline) await clock.sleep(START_POLL_MS);
   }
 
   /** Sessions that went with a host while nobody here looked. */

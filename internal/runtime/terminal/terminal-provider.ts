@@ -20,6 +20,7 @@ import type {
   ObservingProvider,
   PendingInteraction,
   ProviderCapabilities,
+  ReleasingProvider,
   RuntimeEvent,
   SleepCapability,
   SleepCapableProvider,
@@ -62,6 +63,7 @@ export class TerminalProvider
     InteractionProvider,
     ContinuingProvider,
     SleepCapableProvider,
+    ReleasingProvider,
     ClosableProvider
 {
   readonly kind: string;
@@ -245,6 +247,10 @@ export class TerminalProvider
 
   sleepCapability(_name: string): SleepCapability {
     return 'full';
+  }
+
+  async release(): Promise<void> {
+    await this.#backend.release();
   }
 
   async close(): Promise<void> {

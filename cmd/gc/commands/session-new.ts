@@ -1,0 +1,32 @@
+import type { SessionView } from '../../../internal/controller/city-api.ts';
+import { type CityHandle, withCity } from '../city/access.ts';
+import { untilUp } from '../city/until-up.ts';
+import type { CommandRun } from '../cli/spec.ts';
+import type { Context } from '../context.ts';
+import { attachTo } from './session-attach.ts';
+
+export const runSessionNew: CommandRun = async (context, input) => {
+  const template = input.arg('template').replace(/^template:/, '');
+  const alias = input.text('alias');
+  const title = input.text('title');
+  const request = { template, ...(alias ? { alias } : {}), ...(title ? { title } : {}) };
+  return withCity(context, async (city) => {
+    const session = await city.api.newSession(request);
+    if (context.json) {
+      context.out.write(`${JSON.stringify(session, null, 2)}\n`);
+      return 0;
+    }
+    const how = city.live ? ' (reconciler will start it)' : '';
+    context.out.write(`Session ${session.id} created from template "${session.template}"${how}.\n`);
+    const atTerminal = context.stdinIsTTY && context.out.isTTY;
+    if (input.flag('no-attach') || !atTerminal) return 0;
+    return waitAndAttach(context, city, session);
+  });
+};
+
+async function waitAndAttach(context: Context, city: CityHandle, session: SessionView): Promise<number> {
+  context.out.write('Waiting for session to start...\n');
+  const started = await untilUp(context, city.api, session.id);
+  context.out.write('Attaching...\n');
+  return attachTo(context, city, started);
+}

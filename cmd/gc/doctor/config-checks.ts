@@ -1,0 +1,95 @@
+import { existsSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { ConfigProblem } from '../../../internal/config/city.ts';
+import { resolvePreset } from '../../../internal/config/resolve-preset.ts';
+import { messageOf } from '../../../internal/platform/errors.ts';
+import { findProgram } from '../city/find-program.ts';
+import { type Check, fail, ok, warn } from './check.ts';
+
+const SHOWN_PROBLEMS = 10;
+
+const cityStructure: Check = {
+  name: 'city-structure',
+  async run({ root, config }) {
+    const file = config.kind === 'ok' ? config.city.file : config.file;
+    if (!existsSync(file))
+      return fail(`no city file in ${root}`, 'gc init, or look for the folder with: gc cities');
+    const state = existsSync(join(root, '.gc')) ? 'started before' : 'never started';
+    return ok(`${relative(root, file)} in ${root} (${state})`);
+  },
+};
+
+const cityConfig: Check = {
+  name: 'city-config',
+  async run({ root, config }) {
+    const problems = config.kind === 'ok' ? config.city.warnings : config.problems;
+    const errors = problems.filter((problem) => problem.severity === 'error');
+    const warnings = problems.filter((problem) => problem.severity === 'warning');
+    const details = problems.slice(0, SHOWN_PROBLEMS).map((problem) => placed(problem, root));
+    if (errors.length > 0) {
+      return fail(`${errors.length} error(s): ${details[0] ?? ''}`, 'gc config show --validate', details);
+    }
+    if (warnings.length > 0) {
+      return warn(`${warnings.length} warning(s): ${details[0] ?? ''}`, 'gc config show --validate', details);
+    }
+    if (config.kind !== 'ok') return fail('the city file could not be read', 'gc config show --validate');
+    const { agents, namedSessions } = config.city;
+    return ok(`${agents.length} agent(s), ${namedSessions.length} named session(s)`);
+  },
+};
+
+function placed({ position, message }: ConfigProblem, root: string): string {
+  return position
+    ? `${relative(root, position.file)}:${position.line}:${position.column} ${message}`
+    : message;
+}
+
+const agentPrograms: Check = {
+  name: 'agent-programs',
+  async run({ config, env }) {
+    if (config.kind !== 'ok')
+      return warn('not checked: the city file has errors', 'gc config show --validate');
+    const { city } = config;
+    const lookPath = (program: string) => findProgram(env, program);
+    const found: string[] = [];
+    const missing: string[] = [];
+    for (const agent of city.agents) {
+      try {
+        const preset = resolvePreset(city, agent, lookPath);
+        found.push(`${agent.qualifiedName}: ${preset.command}`);
+      } catch (error) {
+        missing.push(`${agent.qualifiedName}: ${messageOf(error)}`);
+      }
+    }
+    if (missing.length > 0) {
+      return fail(
+        missing[0] ?? '',
+        'install the program, or name another provider in the city file',
+        missing,
+      );
+    }
+    return ok(`found for all ${city.agents.length} agent(s)`, found);
+  },
+};
+
+const rigs: Check = {
+  name: 'rigs',
+  async run({ config }) {
+    if (config.kind !== 'ok')
+      return warn('not checked: the city file has errors', 'gc config show --validate');
+    const all = config.city.rigs;
+    const missing = all.filter((rig) => !statSync(rig.path, { throwIfNoEntry: false })?.isDirectory());
+    const details = all.map((rig) => `${rig.name}: ${rig.path}`);
+    if (missing.length === 0)
+      return ok(all.length === 0 ? 'none' : `${all.length} project folder(s)`, details);
+    const first = missing[0];
+    return fail(
+      `rig "${first?.name}": no folder ${first?.path}`,
+      'make it, or correct its path in the city file',
+      details,
+    );
+  },
+};
+
+/** What can be known from the city file alone. */
+export const configChecks: readonly Check[] = [cityStructure, cityConfig, agentPrograms, rigs];

@@ -1,0 +1,35 @@
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../internal/platform/clock.ts';
+import { invokedAs } from './city/invocation.ts';
+import { streamSink } from './output/sink.ts';
+import { runProgram } from './program.ts';
+
+const interrupt = new AbortController();
+const env = process.env;
+const out = streamSink(process.stdout, env, () => interrupt.abort(new Error('nobody reads the output')));
+const err = streamSink(process.stderr, env, () => undefined);
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(name, () => interrupt.abort(new Error(name)));
+}
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+const code = await runProgram(process.argv.slice(2), {
+  env,
+  cwd: process.cwd(),
+  out,
+  err,
+  clock: systemClock,
+  signal: interrupt.signal,
+  gc: invokedAs(env),
+  self: [process.execPath, ...process.execArgv, fileURLToPath(import.meta.url)],
+  stdinIsTTY: process.stdin.isTTY === true,
+  readStdin,
+});
+await Promise.all([out.flush(), err.flush()]);
+process.exit(code);

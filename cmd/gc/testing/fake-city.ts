@@ -1,0 +1,227 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serveCity } from '../../../internal/api/http/city-server.ts';
+import type {
+  CityApi,
+  CityStatus,
+  NudgeRequest,
+  SessionView,
+} from '../../../internal/controller/city-api.ts';
+import { apiSocketPath } from '../../../internal/controller/control-socket-client.ts';
+import type { CityEvent, EventFilter } from '../../../internal/events/event.ts';
+import { systemClock } from '../../../internal/platform/clock.ts';
+import { GcError } from '../../../internal/platform/errors.ts';
+import { systemIds } from '../../../internal/platform/ids.ts';
+import type { Log } from '../../../internal/platform/log.ts';
+import type { Environment } from '../../../internal/platform/paths.ts';
+import type { Sink } from '../context.ts';
+import { createStyle } from '../output/style.ts';
+import { type BaseContext, runProgram } from '../program.ts';
+import { ago, aSession, aStatus } from './status-fixtures.ts';
+
+const QUIET: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => QUIET,
+};
+
+const EVENT_COUNT = 130;
+
+/** A city whose controller answers on a real socket, from fixed facts, and remembers what it was told. */
+export class FakeCityApi implements CityApi {
+  readonly nudges: { readonly target: string; readonly request: NudgeRequest }[] = [];
+  statusNow: CityStatus = aStatus([aSession('mayor'), aSession('worker-1', { depends_on: ['mayor'] })]);
+  /** One for each time it is asked. */
+  statusesToCome: CityStatus[] = [];
+  peeked = 'last line';
+  onPeek: () => Promise<void> = async () => undefined;
+  onFollow: () => void = () => undefined;
+
+  async status() {
+    const next = this.statusesToCome.shift();
+    if (next) this.statusNow = next;
+    return this.statusNow;
+  }
+  async sessions() {
+    return this.statusNow.sessions;
+  }
+  async session(target: string): Promise<SessionView> {
+    const found = this.statusNow.sessions.find(({ display_name, id }) => [display_name, id].includes(target));
+    if (found) return found;
+    throw new GcError('session-not-found', `session "${target}" not found; did you mean "mayor"?`, {
+      next: 'gc session list',
+    });
+  }
+  async newSession({ template }: { template: string }) {
+    return aSession(template, { condition: 'starting' });
+  }
+  async nudge(target: string, request: NudgeRequest) {
+    const session = await this.session(target);
+    this.nudges.push({ target, request });
+    const outcome = { kind: 'delivered', tookMs: 700, verified: true } as const;
+    return { session: session.display_name, outcome };
+  }
+  async peek(target: string) {
+    await this.session(target);
+    await this.onPeek();
+    return this.peeked;
+  }
+  kill(target: string) {
+    return this.session(target);
+  }
+  suspend(target: string) {
+    return this.session(target);
+  }
+  wake(target: string) {
+    return this.session(target);
+  }
+  close(target: string) {
+    return this.session(target);
+  }
+  async rename(target: string, title: string) {
+    return { ...(await this.session(target)), title };
+  }
+  async explain(target: string) {
+    const decision = { at: ago(1_000), what: 'start', why: 'wanted', inputs: { strikes: 0 } };
+    return { session: await this.session(target), decisions: [decision], helps: [] };
+  }
+  async logs() {
+    return [{ at: ago(1_000), type: 'user', text: 'hello' }];
+  }
+  async setAgentSuspended(agent: string) {
+    await this.session(agent);
+  }
+  async events({ afterSeq = 0, limit = EVENT_COUNT }: EventFilter): Promise<readonly CityEvent[]> {
+    const left = Math.min(limit, EVENT_COUNT - afterSeq);
+    return Array.from({ length: Math.max(0, left) }, (_, i) => anEvent(afterSeq + 1 + i));
+  }
+  async *followEvents(afterSeq: number, signal: AbortSignal): AsyncGenerator<CityEvent> {
+    this.onFollow();
+    for (let seq = afterSeq + 1; !signal.aborted && seq <= EVENT_COUNT + 2; seq += 1) yield anEvent(seq);
+    await systemClock.sleep(60_000, signal).catch(() => undefined); // ends with the reader
+  }
+  async reload() {
+    return { kind: 'unchanged', revision: 'a' } as const;
+  }
+  async stop() {
+    return { stopped: ['mayor'], left: [] };
+  }
+}
+
+function anEvent(seq: number): CityEvent {
+  const type = seq % 2 === 0 ? 'session.stopped' : 'session.woke';
+  return { seq, type, ts: ago(0), actor: 'controller', subject: 'mayor', payload: { code: seq % 3 } };
+}
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunOptions {
+  readonly isTTY?: boolean;
+  readonly stdin?: string;
+  readonly env?: Environment;
+  readonly cwd?: string;
+  readonly signal?: AbortSignal;
+  /** The reader goes away after this many writes. */
+  readonly readerLeavesAfter?: number;
+}
+
+export interface FakeCity {
+  readonly root: string;
+  readonly home: string;
+  readonly env: Environment;
+  readonly api: FakeCityApi;
+  run(argv: readonly string[], options?: RunOptions): Promise<Ran>;
+  close(): Promise<void>;
+}
+
+/** A folder with a city file, a home of its own, and (unless `dead`) a living controller. */
+export async function fakeCity(options: { readonly dead?: boolean } = {}): Promise<FakeCity> {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'gc-cmd-')));
+  const root = join(base, 'city');
+  const home = join(base, 'home');
+  mkdirSync(join(root, '.gc'), { recursive: true, mode: 0o700 });
+  mkdirSync(home);
+  writeFileSync(
+    join(root, 'city.yaml'),
+    'workspace:\n  name: fake\nagents:\n  - name: mayor\n    start_command: sleep 60\n',
+  );
+  const env = { HOME: home, GC_HOME: join(home, '.gc'), PATH: process.env['PATH'] };
+  const api = new FakeCityApi();
+  const socketPath = apiSocketPath(root, env);
+  const server = options.dead
+    ? undefined
+    : await serveCity({ api, socketPath, clock: systemClock, ids: systemIds, log: QUIET });
+  return {
+    root,
+    home,
+    env,
+    api,
+    run: (argv, run = {}) => runIn(argv, { ...run, env: { ...env, ...run.env }, cwd: run.cwd ?? root }),
+    async close() {
+      await server?.close();
+      rmSync(base, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One run of the program in this process, with everything it prints. */
+export async function runIn(argv: readonly string[], options: RunOptions): Promise<Ran> {
+  const { base, printed } = testContext(options);
+  const code = await runProgram(argv, base);
+  return { code, ...printed() };
+}
+
+/** A context over memory. */
+export function testContext(options: RunOptions): {
+  readonly base: BaseContext;
+  printed(): Omit<Ran, 'code'>;
+} {
+  const gone = new AbortController();
+  const out = memorySink(options.isTTY ?? false, options.readerLeavesAfter, () => gone.abort());
+  const err = memorySink(options.isTTY ?? false);
+  const base: BaseContext = {
+    env: options.env ?? {},
+    cwd: options.cwd ?? '/',
+    out: out.sink,
+    err: err.sink,
+    clock: systemClock,
+    signal: options.signal ? AbortSignal.any([options.signal, gone.signal]) : gone.signal,
+    gc: 'gc',
+    self: [process.execPath, join(import.meta.dirname, '..', 'main.ts')],
+    stdinIsTTY: options.isTTY ?? false,
+    readStdin: async () => options.stdin ?? '',
+  };
+  return { base, printed: () => ({ out: out.text(), err: err.text() }) };
+}
+
+function memorySink(
+  isTTY: boolean,
+  leavesAfter = Number.POSITIVE_INFINITY,
+  onGone: () => void = () => undefined,
+): { readonly sink: Sink; text(): string } {
+  let text = '';
+  let writes = 0;
+  const sink: Sink = {
+    isTTY,
+    columns: 80,
+    style: createStyle(false),
+    get gone() {
+      return writes >= leavesAfter;
+    },
+    write(piece) {
+      if (sink.gone) return;
+      text += piece;
+      writes += 1;
+      if (sink.gone) onGone();
+    },
+    flush: async () => undefined,
+  };
+  return { sink, text: () => text };
+}

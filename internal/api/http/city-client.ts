@@ -1,0 +1,176 @@
+import type {
+  CityApi,
+  CityStatus,
+  Explanation,
+  LogEntry,
+  LogsOptions,
+  NewSessionRequest,
+  NudgeReply,
+  NudgeRequest,
+  ReloadReply,
+  SessionFilter,
+  SessionView,
+  StopReply,
+} from '../../controller/city-api.ts';
+import type { CityEvent, EventFilter } from '../../events/event.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { GcError } from '../../platform/errors.ts';
+import { followEvents } from './follow-events.ts';
+import { call } from './http-request.ts';
+import { assertNudgeFits, paths } from './wire.ts';
+
+/** Answers come from memory. */
+const READ_TIMEOUT_MS = 10_000;
+/** A session's runtime is started, stopped or captured on the way. */
+const SESSION_TIMEOUT_MS = 60_000;
+/** On top of the time that the agent may be busy. */
+const NUDGE_EXTRA_MS = 60_000;
+/** Every agent may take the whole shutdown timeout of a long configuration. */
+const STOP_TIMEOUT_MS = 900_000;
+
+/** A city whose controller answers on its Unix socket. Loads nothing but Node's own HTTP client. */
+export class HttpCityApi implements CityApi {
+  readonly #socketPath: string;
+  readonly #clock: Clock;
+
+  constructor(socketPath: string, clock: Clock = systemClock) {
+    this.#socketPath = socketPath;
+    this.#clock = clock;
+  }
+
+  async status(): Promise<CityStatus> {
+    return parse<CityStatus>(await this.#get(paths.status, READ_TIMEOUT_MS), [
+      'city_name',
+      'sessions',
+      'summary',
+    ]);
+  }
+
+  async sessions(filter: SessionFilter = {}): Promise<readonly SessionView[]> {
+    const path = withQuery(paths.sessions, { state: filter.state, template: filter.template });
+    return parse<{ items: SessionView[] }>(await this.#get(path, READ_TIMEOUT_MS), ['items']).items;
+  }
+
+  async session(target: string): Promise<SessionView> {
+    return view(await this.#get(paths.session(target), READ_TIMEOUT_MS));
+  }
+
+  async newSession(request: NewSessionRequest): Promise<SessionView> {
+    const { template, ...rest } = request;
+    return view(
+      await this.#post(paths.sessions, { kind: 'agent', name: template, ...rest }, SESSION_TIMEOUT_MS),
+    );
+  }
+
+  async nudge(target: string, request: NudgeRequest): Promise<NudgeReply> {
+    assertNudgeFits(request.text);
+    const body = { message: request.text, wait_idle_ms: request.wait_idle_ms };
+    const timeoutMs = request.wait_idle_ms + NUDGE_EXTRA_MS;
+    const text = await this.#post(paths.sessionAction(target, 'messages'), body, timeoutMs);
+    const { session, outcome } = parse<NudgeReply>(text, ['session', 'outcome']);
+    return { session, outcome };
+  }
+
+  peek(target: string, lines: number): Promise<string> {
+    const path = withQuery(paths.sessionAction(target, 'peek'), { lines: String(Math.max(0, lines)) });
+    return this.#get(path, SESSION_TIMEOUT_MS);
+  }
+
+  kill(target: string): Promise<SessionView> {
+    return this.#act(target, 'kill');
+  }
+
+  suspend(target: string): Promise<SessionView> {
+    return this.#act(target, 'suspend');
+  }
+
+  wake(target: string): Promise<SessionView> {
+    return this.#act(target, 'wake');
+  }
+
+  close(target: string): Promise<SessionView> {
+    return this.#act(target, 'close');
+  }
+
+  async rename(target: string, title: string): Promise<SessionView> {
+    return view(await this.#post(paths.sessionAction(target, 'rename'), { title }, READ_TIMEOUT_MS));
+  }
+
+  async explain(target: string): Promise<Explanation> {
+    const text = await this.#get(paths.sessionAction(target, 'explain'), READ_TIMEOUT_MS);
+    return parse<Explanation>(text, ['session', 'decisions', 'helps']);
+  }
+
+  async logs(target: string, options: LogsOptions): Promise<readonly LogEntry[]> {
+    const path = withQuery(paths.sessionAction(target, 'transcript'), { tail: String(options.tail) });
+    const text = await this.#get(path, SESSION_TIMEOUT_MS);
+    const { turns } = parse<{ turns: { role: string; text: string; timestamp: string }[] }>(text, ['turns']);
+    return turns.map(({ role, text: said, timestamp }) => ({ at: timestamp, type: role, text: said }));
+  }
+
+  async setAgentSuspended(agent: string, suspended: boolean): Promise<void> {
+    await this.#post(paths.agentAction(agent, suspended ? 'suspend' : 'resume'), {}, SESSION_TIMEOUT_MS);
+  }
+
+  async events(filter: EventFilter): Promise<readonly CityEvent[]> {
+    const path = withQuery(paths.events, {
+      type: filter.type,
+      actor: filter.actor,
+      since_ms: filter.since?.toString(),
+      after_seq: filter.afterSeq?.toString(),
+      limit: filter.limit?.toString(),
+    });
+    return parse<{ items: CityEvent[] }>(await this.#get(path, SESSION_TIMEOUT_MS), ['items']).items;
+  }
+
+  followEvents(afterSeq: number, signal: AbortSignal): AsyncIterable<CityEvent> {
+    return followEvents({ socketPath: this.#socketPath, afterSeq, signal, clock: this.#clock });
+  }
+
+  async reload(): Promise<ReloadReply> {
+    return parse<ReloadReply>(await this.#post(paths.reload, {}, SESSION_TIMEOUT_MS), ['kind']);
+  }
+
+  async stop(): Promise<StopReply> {
+    return parse<StopReply>(await this.#post(paths.stop, {}, STOP_TIMEOUT_MS), ['stopped', 'left']);
+  }
+
+  async #act(target: string, action: string): Promise<SessionView> {
+    const text = await this.#post(paths.sessionAction(target, action), {}, SESSION_TIMEOUT_MS);
+    return parse<{ session: SessionView }>(text, ['session']).session;
+  }
+
+  #get(path: string, timeoutMs: number): Promise<string> {
+    return call({ socketPath: this.#socketPath, method: 'GET', path, timeoutMs });
+  }
+
+  #post(path: string, body: unknown, timeoutMs: number): Promise<string> {
+    return call({ socketPath: this.#socketPath, method: 'POST', path, body, timeoutMs });
+  }
+}
+
+function view(text: string): SessionView {
+  return parse<SessionView>(text, ['id', 'session_name', 'state']);
+}
+
+/** The controller is ours and of about our age: it is enough to see that the answer is the kind of object asked for. */
+function parse<T>(text: string, keys: readonly (keyof T & string)[]): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new GcError('bad-answer', 'the controller answered something that is not JSON', { cause: error });
+  }
+  const object = typeof value === 'object' && value !== null ? value : {};
+  const missing = keys.find((key) => !(key in object));
+  if (missing === undefined) return object as T;
+  throw new GcError('bad-answer', `the controller's answer has no "${missing}"`, {
+    next: 'gc restart, so that it runs the installed version',
+  });
+}
+
+function withQuery(path: string, fields: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) query.set(key, value);
+  return query.size === 0 ? path : `${path}?${query}`;
+}

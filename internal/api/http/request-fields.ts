@@ -1,0 +1,40 @@
+import { GcError } from '../../platform/errors.ts';
+
+/** A string field of a JSON body. @throws GcError `invalid-request` */
+export function requiredText(body: unknown, field: string): string {
+  const value = optionalText(body, field);
+  if (value === undefined || value === '') throw new GcError('invalid-request', `"${field}" is required`);
+  return value;
+}
+
+/** A string field that may be absent. @throws GcError `invalid-request` */
+export function optionalText(body: unknown, field: string): string | undefined {
+  const value = fieldOf(body, field);
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') throw new GcError('invalid-request', `"${field}" must be a string`);
+  return value;
+}
+
+/** A number of at least 0 in a JSON body. @throws GcError `invalid-request` */
+export function countOr(body: unknown, field: string, otherwise: number): number {
+  const value = fieldOf(body, field) ?? otherwise;
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
+    throw new GcError('invalid-request', `"${field}" must be a number of at least 0`);
+  }
+  return value;
+}
+
+/** An unsigned whole number of a query string. @throws GcError `invalid-request` */
+export function queryCount(text: string | undefined, field: string): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw new GcError('invalid-request', `"${field}" must be a whole number`);
+  return Number(text);
+}
+
+function fieldOf(body: unknown, field: string): unknown {
+  if (body === undefined) return undefined;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new GcError('invalid-request', 'the request body must be a JSON object');
+  }
+  return Object.hasOwn(body, field) ? (body as Record<string, unknown>)[field] : undefined;
+}

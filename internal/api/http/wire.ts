@@ -1,0 +1,135 @@
+import { GcError, messageOf } from '../../platform/errors.ts';
+
+/** The JSON body of every failed request. `code` is Gas City's word for the kind, `reason` is ours, more exact. */
+export interface ErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly reason: string;
+  readonly next?: string;
+}
+
+/** A nudge may be this long, in UTF-8 bytes. */
+export const NUDGE_TEXT_LIMIT_BYTES = 4 * 1024 * 1024;
+/** What a request body may weigh: the longest nudge, every byte of it written as a six-byte JSON escape. */
+export const BODY_LIMIT_BYTES = 6 * NUDGE_TEXT_LIMIT_BYTES + 4_096;
+/** A comment line keeps an idle event stream alive this often. */
+export const STREAM_KEEPALIVE_MS = 15_000;
+/** Name of the stream event that carries an ErrorBody; the stream ends after it. */
+export const STREAM_ERROR_EVENT = 'gc-error';
+
+interface Kind {
+  readonly status: number;
+  readonly code: string;
+}
+
+const NOT_FOUND: Kind = { status: 404, code: 'not_found' };
+const CONFLICT: Kind = { status: 409, code: 'conflict' };
+const INVALID: Kind = { status: 400, code: 'invalid' };
+const UNAVAILABLE: Kind = { status: 503, code: 'unavailable' };
+const UNSUPPORTED: Kind = { status: 501, code: 'unsupported' };
+const INTERNAL: Kind = { status: 500, code: 'internal' };
+
+/** Source of statuses and words: Gas City's API error table. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  'session-not-found': NOT_FOUND,
+  'agent-not-found': { status: 404, code: 'agent_not_found' },
+  'template-not-found': { status: 404, code: 'agent_not_found' },
+  'ambiguous-session': { status: 409, code: 'ambiguous' },
+  'session-not-active': CONFLICT,
+  'session-exists': CONFLICT,
+  'session-initializing': CONFLICT,
+  'session-busy': CONFLICT,
+  'interaction-unsupported': UNSUPPORTED,
+  'attach-unsupported': UNSUPPORTED,
+  'runtime-unavailable': UNAVAILABLE,
+  'store-busy': UNAVAILABLE,
+  'store-full': UNAVAILABLE,
+  'shutting-down': UNAVAILABLE,
+  'body-too-large': { status: 413, code: 'invalid' },
+  'nudge-too-large': { status: 413, code: 'invalid' },
+};
+
+const REASON = /^[a-z][a-z0-9-]{0,79}$/;
+
+function kindOf(reason: string): Kind {
+  const listed = Object.hasOwn(KINDS, reason) ? KINDS[reason] : undefined;
+  if (listed) return listed;
+  if (reason.startsWith('invalid-') || reason.endsWith('-invalid')) return INVALID;
+  if (reason.endsWith('-not-found')) return NOT_FOUND;
+  if (reason.endsWith('-taken') || reason.endsWith('-exists')) return CONFLICT;
+  return INTERNAL;
+}
+
+/** Status and body of anything thrown. */
+export function encodeError(error: unknown): { readonly status: number; readonly body: ErrorBody } {
+  const reason = error instanceof GcError ? error.code : 'internal';
+  const { status, code } = kindOf(reason);
+  const next = error instanceof GcError ? error.next : undefined;
+  return {
+    status,
+    body: { code, message: messageOf(error), reason, ...(next === undefined ? {} : { next }) },
+  };
+}
+
+/** The error that a reply stands for, with its code, message and next step. */
+export function decodeError(status: number, text: string): GcError {
+  const body = parseBody(text);
+  if (!body) {
+    return new GcError('controller-too-old', `the controller does not know this request (HTTP ${status})`, {
+      next: 'gc restart, so that it runs the installed version',
+    });
+  }
+  return new GcError(body.reason, body.message, body.next === undefined ? {} : { next: body.next });
+}
+
+function parseBody(text: string): Pick<ErrorBody, 'reason' | 'message' | 'next'> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { code, reason, message, next } = value as Record<string, unknown>;
+    if (typeof message !== 'string') return undefined;
+    const known = typeof reason === 'string' && REASON.test(reason) ? reason : String(code ?? 'internal');
+    return { reason: known, message, ...(typeof next === 'string' ? { next } : {}) };
+  } catch {
+    return undefined; // plain text, such as the 404 of an unknown path
+  }
+}
+
+/** Refuses a nudge that no server would take. @throws GcError `nudge-too-large` */
+export function assertNudgeFits(text: string): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= NUDGE_TEXT_LIMIT_BYTES) return;
+  throw new GcError(
+    'nudge-too-large',
+    `the text has ${bytes} bytes; a nudge takes at most ${NUDGE_TEXT_LIMIT_BYTES}`,
+    {
+      next: 'put it in a file and nudge with the path of the file',
+    },
+  );
+}
+
+function session(target: string): string {
+  if (target.trim() === '') {
+    throw new GcError('session-not-found', 'no session was named', { next: 'gc session list' });
+  }
+  return `/v0/session/${encodeURIComponent(wellFormed(target))}`;
+}
+
+/** Half a surrogate pair has no URI form; it names nothing anyway. */
+function wellFormed(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** Where each request goes. */
+export const paths = {
+  status: '/v0/status',
+  sessions: '/v0/sessions',
+  session,
+  sessionAction: (target: string, action: string): string => `${session(target)}/${action}`,
+  agentAction: (agent: string, action: 'suspend' | 'resume'): string =>
+    `/v0/agent/${wellFormed(agent).split('/').map(encodeURIComponent).join('/')}/${action}`,
+  events: '/v0/events',
+  eventStream: '/v0/events/stream',
+  reload: '/v0/reload',
+  stop: '/v0/stop',
+} as const;

@@ -1,0 +1,92 @@
+import type { City } from '../config/city.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type { CityParts } from './city-parts.ts';
+import { DesiredBook } from './desired-state.ts';
+import type { EndingContext } from './endings.ts';
+import { Executor } from './executor.ts';
+import { LivedTime, type TimeGap } from './lived-time.ts';
+import type { Desired, OrderedSurvey } from './model.ts';
+import type { ChangeContext } from './record-changes.ts';
+import { RuntimeMemory } from './runtime-memory.ts';
+import { surveyOf } from './survey.ts';
+
+export interface EngineEvents {
+  poke(): void;
+  trouble(error: unknown): void;
+  gap(gap: TimeGap): void;
+}
+
+/** What the controller and the commands without a controller have in common: looking, resolving, acting. */
+export class CityEngine {
+  readonly parts: CityParts;
+  readonly memory = new RuntimeMemory();
+  readonly time: LivedTime;
+  readonly executor: Executor;
+  #city: City;
+  #book: DesiredBook;
+  /** The place of the last loss of everything. */
+  #lostAt = 0;
+
+  constructor(parts: CityParts, events: EngineEvents) {
+    this.parts = parts;
+    this.#city = parts.city;
+    this.#book = new DesiredBook(parts.city, parts.resolver(parts.city));
+    this.time = new LivedTime(parts.clock, (gap) => events.gap(gap));
+    this.executor = new Executor({
+      db: parts.db,
+      store: parts.store,
+      provider: parts.provider,
+      clock: parts.clock,
+      ids: parts.ids,
+      time: this.time,
+      memory: this.memory,
+      ending: () => this.ending(),
+      lostDuring: (operation) => this.#lostAt > operation.order,
+      poke: () => events.poke(),
+      trouble: (error) => events.trouble(error),
+    });
+  }
+
+  get city(): City {
+    return this.#city;
+  }
+
+  /** Another config is in force: everything is resolved anew when it is next needed. */
+  use(city: City): void {
+    this.#city = city;
+    this.#book = new DesiredBook(city, this.parts.resolver(city));
+  }
+
+  /** Files that a config names may have changed without it. */
+  forgetResolved(): void {
+    this.#book.forget();
+  }
+
+  desired(records: readonly SessionRecord[]): Promise<ReadonlyMap<string, Desired>> {
+    return this.#book.desired(records);
+  }
+
+  async look(): Promise<OrderedSurvey> {
+    const order = this.memory.nextOrder();
+    return { order, survey: await surveyOf(this.parts.provider, this.time) };
+  }
+
+  /** Everything that lived is gone together. */
+  lost(): void {
+    this.#lostAt = this.memory.nextOrder();
+  }
+
+  ending(): EndingContext {
+    const { maxRestarts, restartWindowMs } = this.#city.daemon;
+    return {
+      now: this.parts.clock.now(),
+      policy: { maxRestarts, restartWindowMs },
+      random: () => this.parts.ids.random(),
+    };
+  }
+
+  changeContext(records: readonly SessionRecord[]): ChangeContext {
+    const aliases = new Set(records.map((record) => record.alias).filter((alias) => alias !== ''));
+    return { ...this.ending(), ids: this.parts.ids, aliases };
+  }
+}

@@ -1,0 +1,242 @@
+import type { CityEvent, EventFilter } from '../events/event.ts';
+import { CONTROLLER_ACTOR } from '../events/event-types.ts';
+import { rfc3339 } from '../platform/clock.ts';
+import { GcError } from '../platform/errors.ts';
+import { DecisionLog } from '../session/decision-log.ts';
+import { displayName } from '../session/display.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { suspendAgentInFile } from './agent-edit.ts';
+import { agentsOf, Board, summaryOf } from './board.ts';
+import type {
+  CityApi,
+  CityStatus,
+  ConfigState,
+  ControllerInfo,
+  Explanation,
+  LogEntry,
+  LogsOptions,
+  NewSessionRequest,
+  NudgeReply,
+  NudgeRequest,
+  ReloadReply,
+  SessionFilter,
+  SessionView,
+  StopReply,
+} from './city-api.ts';
+import type { CityEngine } from './city-engine.ts';
+import type { CityRuntime } from './city-runtime.ts';
+import { stopCity } from './city-stop.ts';
+import { problemText } from './config-reload.ts';
+import { helpsFor } from './helps.ts';
+import type { OrderedSurvey } from './model.ts';
+import { createManualSession, requireAgent } from './new-session.ts';
+import { requireDelivered } from './nudging.ts';
+import { matchesFilter } from './session-filter.ts';
+import { readLogs } from './session-logs.ts';
+import { SessionVerbs } from './session-verbs.ts';
+
+/** A look this young is as good as a new one. */
+const LOOK_MAX_AGE_MS = 500;
+
+export interface LocalCityApiOptions {
+  readonly engine: CityEngine;
+  /** The controller of this process, when there is one. */
+  readonly runtime?: CityRuntime;
+  readonly controller: ControllerInfo;
+  /** Who asks, for the events. */
+  readonly actor?: string;
+}
+
+/** The city's interface in the process that has the city open: the controller, or a command when none lives. */
+export class LocalCityApi implements CityApi {
+  readonly #engine: CityEngine;
+  readonly #runtime: CityRuntime | undefined;
+  readonly #options: LocalCityApiOptions;
+  readonly #board: Board;
+  readonly #verbs: SessionVerbs;
+  readonly #decisions: DecisionLog;
+  #lastLook: { readonly at: number; readonly survey: OrderedSurvey } | undefined;
+
+  constructor(options: LocalCityApiOptions) {
+    this.#options = options;
+    this.#engine = options.engine;
+    this.#runtime = options.runtime;
+    this.#board = new Board(options.engine);
+    this.#decisions = new DecisionLog(options.engine.parts.db);
+    this.#verbs = new SessionVerbs({
+      engine: options.engine,
+      actor: options.actor ?? CONTROLLER_ACTOR,
+      controlled: options.runtime !== undefined,
+      poke: () => options.runtime?.poke(),
+    });
+  }
+
+  async status(): Promise<CityStatus> {
+    const { city, parts } = this.#engine;
+    const survey = await this.#look();
+    const sessions = await this.#views(await parts.store.list('open'), survey);
+    return {
+      city_name: city.workspace.name,
+      city_path: city.root,
+      controller: this.#options.controller,
+      provider: parts.providerInfo,
+      suspended: city.workspace.suspended,
+      ...(this.#runtime?.startedAt ? { started_at: rfc3339(this.#runtime.startedAt) } : {}),
+      config: this.#runtime?.configState ?? this.#configState(),
+      agents: agentsOf(city, sessions),
+      sessions,
+      rigs: city.rigs.map(({ name, path, suspended }) => ({ name, path, suspended })),
+      summary: summaryOf(city, sessions),
+      problems: [...this.#surveyProblems(survey), ...(this.#runtime?.troubles.lines ?? [])],
+    };
+  }
+
+  async sessions(filter: SessionFilter = {}): Promise<readonly SessionView[]> {
+    const { store } = this.#engine.parts;
+    const wantsClosed = /\b(closed|all)\b/.test(filter.state ?? '');
+    const records = await store.list(wantsClosed ? 'all' : 'open');
+    const views = await this.#views(records, await this.#look());
+    return views.filter((view) => matchesFilter(view, filter));
+  }
+
+  async session(target: string): Promise<SessionView> {
+    const found = await this.#verbs.target(target, true);
+    if (found.kind === 'session') return this.#view(found.record);
+    throw new GcError('session-not-active', `session ${found.identity} has never been started`, {
+      next: `gc session wake ${found.identity}`,
+    });
+  }
+
+  async newSession(request: NewSessionRequest): Promise<SessionView> {
+    const record = await createManualSession(this.#engine, request);
+    return this.#view(await this.#verbs.start(record));
+  }
+
+  async nudge(target: string, request: NudgeRequest): Promise<NudgeReply> {
+    const record = await this.#verbs.ready(target, 'nudge');
+    const label = displayName(record);
+    const { provider } = this.#engine.parts;
+    const outcome = await provider.nudge(record.sessionName, [{ type: 'text', text: request.text }], {
+      waitIdleMs: request.wait_idle_ms,
+    });
+    return { session: label, outcome: requireDelivered(label, outcome) };
+  }
+
+  /** The last screen of an agent that ended is still there, until it is started again. */
+  async peek(target: string, lines: number): Promise<string> {
+    const found = await this.#verbs.target(target);
+    const keptScreen = found.kind === 'session' && found.sight.kind === 'exited';
+    const name = keptScreen
+      ? found.record.sessionName
+      : (await this.#verbs.ready(target, 'peek')).sessionName;
+    return this.#engine.parts.provider.peek(name, lines);
+  }
+
+  async kill(target: string): Promise<SessionView> {
+    return this.#view(await this.#verbs.kill(target));
+  }
+
+  async suspend(target: string): Promise<SessionView> {
+    return this.#view(await this.#verbs.suspend(target));
+  }
+
+  async wake(target: string): Promise<SessionView> {
+    return this.#view(await this.#verbs.wake(target));
+  }
+
+  async close(target: string): Promise<SessionView> {
+    return this.#view(await this.#verbs.close(target));
+  }
+
+  async rename(target: string, title: string): Promise<SessionView> {
+    return this.#view(await this.#verbs.rename(target, title));
+  }
+
+  async explain(target: string): Promise<Explanation> {
+    const session = await this.session(target);
+    return {
+      session,
+      decisions: await this.#decisions.last(session.id),
+      helps: helpsFor(session),
+    };
+  }
+
+  async logs(target: string, options: LogsOptions): Promise<readonly LogEntry[]> {
+    const found = await this.#verbs.target(target, true);
+    if (found.kind === 'reserved') {
+      throw new GcError('no-transcript', `session ${found.identity} has never been started`);
+    }
+    const { parts } = this.#engine;
+    return readLogs(parts.transcripts, found.record, await parts.store.list('open'), options);
+  }
+
+  async setAgentSuspended(agent: string, suspended: boolean): Promise<void> {
+    const { city, parts } = this.#engine;
+    await suspendAgentInFile(parts, city, requireAgent(city, agent), suspended);
+    await this.reload();
+  }
+
+  events(filter: EventFilter): Promise<readonly CityEvent[]> {
+    return this.#engine.parts.db.events.list(filter);
+  }
+
+  followEvents(afterSeq: number, signal: AbortSignal): AsyncIterable<CityEvent> {
+    return this.#engine.parts.db.events.follow(afterSeq, signal);
+  }
+
+  async reload(): Promise<ReloadReply> {
+    if (this.#runtime) return this.#runtime.reload();
+    const loaded = await this.#engine.parts.load();
+    if (loaded.kind === 'invalid') return { kind: 'rejected', error: problemText(loaded.problems) };
+    const { revision } = loaded.city;
+    if (revision === this.#engine.city.revision) return { kind: 'unchanged', revision };
+    this.#engine.use(loaded.city);
+    return { kind: 'applied', revision, message: 'the config is good; it takes effect at the next start' };
+  }
+
+  async stop(): Promise<StopReply> {
+    if (this.#runtime) return this.#runtime.stop();
+    const engine = this.#engine;
+    const desired = await engine.desired(await engine.parts.store.list('open'));
+    const { shutdownTimeoutMs } = engine.city.daemon;
+    return stopCity(
+      { context: engine.executor.context, desired, shutdownTimeoutMs },
+      new AbortController().signal,
+    );
+  }
+
+  async #look(): Promise<OrderedSurvey> {
+    const { memory, time } = this.#engine;
+    const last = this.#lastLook;
+    const fresh = last && time.lived() - last.at < LOOK_MAX_AGE_MS && memory.lastEffect < last.survey.order;
+    if (fresh) return last.survey;
+    const at = time.lived();
+    const survey = await this.#engine.look();
+    this.#lastLook = { at, survey };
+    return survey;
+  }
+
+  async #view(record: SessionRecord): Promise<SessionView> {
+    const { store } = this.#engine.parts;
+    const fresh = await store.get(record.id);
+    const [view] = await this.#views([fresh], await this.#look());
+    if (!view) throw new GcError('internal', `no view of ${record.id}`);
+    return view;
+  }
+
+  async #views(records: readonly SessionRecord[], survey: OrderedSurvey): Promise<readonly SessionView[]> {
+    const open = await this.#engine.parts.store.list('open');
+    const desired = await this.#engine.desired(open);
+    return this.#board.views({ survey, records, desired, controlled: this.#runtime !== undefined });
+  }
+
+  #configState(): ConfigState {
+    const { city, parts } = this.#engine;
+    const error = parts.configError;
+    return { file: city.file, revision: city.revision, ...(error === undefined ? {} : { error }) };
+  }
+
+  #surveyProblems({ survey }: OrderedSurvey): readonly string[] {
+    return survey.kind === 'unknown' ? [`the runtime could not be asked: ${survey.reason}`] : [];
+  }
+}

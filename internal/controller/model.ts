@@ -1,0 +1,114 @@
+import type { SourcePosition } from '../config/city.ts';
+import type { FingerprintBreakdown } from '../runtime/fingerprint.ts';
+import type { ExitInfo, Survey } from '../runtime/provider.ts';
+import type { RuntimeConfig } from '../runtime/runtime-config.ts';
+import type { ResumeAbility } from '../session/command.ts';
+
+/** What the city file (and the records of manual sessions) ask for under one runtime session name. */
+export type Desired = ResolvedDesired | UnresolvableDesired;
+
+interface DesiredIdentity {
+  readonly sessionName: string;
+  /** What people call it: the named identity, the alias of a manual session, else the template. */
+  readonly identity: string;
+  /** Qualified name of the agent. */
+  readonly template: string;
+  readonly kind: DesiredKind;
+  /** `''` for sessions that are not named. */
+  readonly mode: '' | 'always' | 'on_demand';
+  /** Templates that must be up first, qualified. */
+  readonly dependsOn: readonly string[];
+  /** The agent, its rig or the whole city is suspended in the file or by a person. */
+  readonly suspended: boolean;
+  readonly drainTimeoutMs: number;
+  readonly source: SourcePosition;
+}
+
+/** `dependency`: nobody named it, a session that is wanted needs it. */
+export type DesiredKind = 'named' | 'manual' | 'dependency';
+
+export interface ResolvedDesired extends DesiredIdentity {
+  readonly resolution: 'resolved';
+  /** Without what one life of a session adds (identity, conversation key): see start-config.ts. */
+  readonly config: RuntimeConfig;
+  readonly coreHash: string;
+  readonly liveHash: string;
+  /** Field of the core fingerprint to a short hash of it. */
+  readonly breakdown: FingerprintBreakdown;
+  readonly resume: ResumeAbility;
+  readonly wakeMode: 'resume' | 'fresh';
+  readonly startupTimeoutMs: number;
+  /** The preset's name in the file, and the built-in it is a kind of. */
+  readonly provider: string;
+  readonly providerKind: string;
+}
+
+/** The agent cannot be started as it is written. Everything else goes on. */
+export interface UnresolvableDesired extends DesiredIdentity {
+  readonly resolution: 'unresolvable';
+  readonly problem: AgentProblem;
+}
+
+export interface AgentProblem {
+  /** Stable, kebab-case. */
+  readonly code: string;
+  readonly message: string;
+  readonly next: string | undefined;
+}
+
+/** One look at the runtime. */
+export interface OrderedSurvey {
+  /** Its place among looks and effects, by when it began: an effect that ended later is not in it. */
+  readonly order: number;
+  readonly survey: Survey;
+}
+
+export type OperationKind = 'start' | 'continue-start' | 'stop' | 'drain' | 'apply-live';
+
+/** A worker that is busy with a session. One per session name. */
+export interface OperationInFlight {
+  readonly id: string;
+  readonly kind: OperationKind;
+  /** The process of a start is not there yet: it takes one of the start slots. */
+  readonly creating: boolean;
+}
+
+/** A death that the runtime reported by itself; it adds what a later survey can no longer see. */
+export interface SeenExit {
+  readonly exit: ExitInfo;
+  readonly lastLines: string;
+}
+
+/** Why a session is stopped. Recorded before the first signal. */
+export const STOP_REASONS = [
+  'killed by a person',
+  'suspended by a person',
+  'closed by a person',
+  'restart requested',
+  'drain acknowledged by agent',
+  'config-drift',
+  'orphaned',
+  'suspended',
+  'held',
+  'no-wake-reason',
+  'start interrupted',
+  'start timed out',
+  'no agent in it',
+  'leftover',
+  'city stopped',
+] as const;
+
+export type StopReason = (typeof STOP_REASONS)[number];
+
+export function isStopReason(text: string | undefined): text is StopReason {
+  return STOP_REASONS.some((reason) => reason === text);
+}
+
+/** Why a session is being let go: it is idle first, or its time runs out. */
+export const DRAIN_REASONS = ['config-drift', 'orphaned', 'suspended', 'held', 'no-wake-reason'] as const;
+
+export type DrainReason = (typeof DRAIN_REASONS)[number];
+
+export function isDrainReason(text: string): text is DrainReason {
+  return DRAIN_REASONS.some((reason) => reason === text);
+}

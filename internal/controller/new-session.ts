@@ -1,0 +1,92 @@
+import type { Agent, City } from '../config/city.ts';
+import { didYouMean } from '../config/nearest.ts';
+import { splitQualifiedName } from '../config/qualified-name.ts';
+import { GcError } from '../platform/errors.ts';
+import { adhocName, qualifiedAlias } from '../session/names.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type { NewSession } from '../session/record-codec.ts';
+import type { NewSessionRequest } from './city-api.ts';
+import type { CityEngine } from './city-engine.ts';
+import { configuredNames, isSuspended } from './desired-state.ts';
+
+/** The agent that a person means: its qualified name, or its bare name where only one has it. @throws GcError `agent-not-found`, `ambiguous-agent` */
+export function requireAgent(city: City, name: string): Agent {
+  const exact = city.agents.find((agent) => agent.qualifiedName === name);
+  if (exact) return exact;
+  const bare = city.agents.filter(
+    (agent) => agent.name === name || splitQualifiedName(agent.qualifiedName).name === name,
+  );
+  const [only, second] = bare;
+  if (only && !second) return only;
+  if (only) {
+    throw new GcError(
+      'ambiguous-agent',
+      `agent "${name}" is ambiguous: ${bare.map((a) => a.qualifiedName).join(', ')}`,
+      {
+        next: 'use the full name',
+      },
+    );
+  }
+  const known = city.agents.map((agent) => agent.qualifiedName);
+  throw new GcError('agent-not-found', `agent "${name}" not found${didYouMean(name, known)}`, {
+    next: 'gc agent list',
+  });
+}
+
+/** Writes the record of a session that a person asks for; it is started by whoever starts sessions. */
+export async function createManualSession(
+  engine: CityEngine,
+  request: NewSessionRequest,
+): Promise<SessionRecord> {
+  const { city } = engine;
+  const { store, ids } = engine.parts;
+  const agent = requireAgent(city, request.template);
+  if (isSuspended(city, agent)) {
+    throw new GcError('agent-suspended', `agent "${agent.qualifiedName}" is suspended`, {
+      next: `gc agent resume ${agent.qualifiedName}`,
+    });
+  }
+  refuseAboveMax(city, agent, await store.list('open'));
+  const several = agent.maxActiveSessions === undefined || agent.maxActiveSessions !== 1;
+  const alias = request.alias ? qualifiedAlias(request.alias, agent.dir, several) : '';
+  const explicit = several && alias === '';
+  const session: NewSession = {
+    template: agent.qualifiedName,
+    title: request.title ?? '',
+    sessionName: explicit ? adhocName(sessionBase(agent), ids) : '',
+    sessionNameExplicit: explicit,
+    alias,
+    origin: 'manual',
+    provider: '',
+    workDir: '',
+    command: '',
+    instanceToken: ids.hex(16),
+    state: 'creating',
+    stateReason: 'asked for by a person',
+    pendingCreateClaim: true,
+  };
+  return store.create(session, { configured: configuredNames(city) });
+}
+
+function refuseAboveMax(city: City, agent: Agent, records: readonly SessionRecord[]): void {
+  const max = agent.maxActiveSessions;
+  if (max === undefined || max < 0) return;
+  const named = city.namedSessions.filter(
+    (n) => n.templateQualifiedName === agent.qualifiedName && n.mode === 'always',
+  ).length;
+  const manual = records.filter(
+    (r) => r.template === agent.qualifiedName && r.origin === 'manual' && r.state !== 'suspended',
+  ).length;
+  if (named + manual < max) return;
+  throw new GcError(
+    'max-sessions',
+    `agent "${agent.qualifiedName}" may have ${max} sessions and has ${named + manual}`,
+    {
+      next: 'close one (gc session list), or raise max_active_sessions',
+    },
+  );
+}
+
+function sessionBase(agent: Agent): string {
+  return agent.name.replace(/[^a-zA-Z0-9_-]+/g, '-').replace(/^[^a-zA-Z0-9]+/, '') || 'session';
+}

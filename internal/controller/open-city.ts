@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { type CityDatabase, openCityDatabase } from '../beads/sqlite/city-database.ts';
+import type { City } from '../config/city.ts';
+import { loadCity } from '../config/load-city.ts';
+import { ensurePrivateDir } from '../platform/atomic-file.ts';
+import type { Clock } from '../platform/clock.ts';
+import { GcError } from '../platform/errors.ts';
+import type { Ids } from '../platform/ids.ts';
+import { cityHash, type Environment } from '../platform/paths.ts';
+import { canClose } from '../runtime/provider.ts';
+import { SessionStore } from '../session/session-store.ts';
+import { ClaudeTranscriptReader } from '../session/transcript/claude-reader.ts';
+import type { CityParts } from './city-parts.ts';
+import { type CityRecord, readCityRecord, writeCityRecord } from './city-record.ts';
+import { problemText } from './config-reload.ts';
+import { lookPathIn } from './look-path.ts';
+import { decideProvider, type MakeProvider } from './provider-decision.ts';
+import { templateResolver } from './template-resolve.ts';
+
+export interface OpenCityOptions {
+  /** The city's folder, absolute. */
+  readonly cityDir: string;
+  /** The caller's environment. A controller gives it to the city; a visitor uses the city's own where that is recorded. */
+  readonly env: Environment;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** `visitor`: one command beside, or without, a controller. Only a controller changes what is recorded of the city. */
+  readonly role: 'controller' | 'visitor';
+  /** What agents call as `gc`: an absolute path. */
+  readonly program: string;
+  readonly makeProvider: MakeProvider;
+  /** Read and checked already; otherwise it is read here. */
+  readonly city?: City;
+  readonly log?: (line: string) => void;
+}
+
+export interface OpenedCity extends CityParts {
+  /** Lets go of the database and of the provider's connections. Sessions are not touched. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a city: its config, its database, the provider that its sessions live in (the recorded one while any lives).
+ * With a broken config a visitor works with the last good one, so that what runs can be seen and stopped.
+ * @throws GcError `config-invalid`, or what the store or the provider lacks
+ */
+export async function openCity(options: OpenCityOptions): Promise<OpenedCity> {
+  const { cityDir, clock, ids } = options;
+  const gcDir = join(cityDir, '.gc');
+  ensurePrivateDir(gcDir);
+  const db = openCityDatabase(join(gcDir, 'city.db'), clock, ids);
+  try {
+    return await assemble(options, gcDir, db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabase): Promise<OpenedCity> {
+  const { clock, ids, program, role } = options;
+  const record = await readCityRecord(db);
+  const { city, error } = await goodConfig(options, record);
+  const { provider, info, env, tidy, changes } = await decideProvider({
+    city,
+    gcDir,
+    cityId: cityHash(city.root),
+    env: options.env,
+    role,
+    record,
+    clock,
+    ids,
+    makeProvider: options.makeProvider,
+  });
+  if (role === 'controller') await writeCityRecord(db, { ...changes, city });
+  const beaconAt = clock.now();
+  const lookPath = lookPathIn(city.root, env);
+  return {
+    city,
+    ...(error === undefined ? {} : { configError: error }),
+    gcDir,
+    env,
+    clock,
+    ids,
+    db,
+    store: new SessionStore(db),
+    provider,
+    providerInfo: info,
+    transcripts: [new ClaudeTranscriptReader(claudeRoots(city, env))],
+    load: () => loadCity(city.root, { env: options.env }),
+    resolver: (loaded) => templateResolver({ city: loaded, env, lookPath, beaconAt, program }),
+    log: options.log ?? (() => undefined),
+    tidy,
+    async close() {
+      if (canClose(provider)) await provider.close();
+      db.close();
+    },
+  };
+}
+
+async function goodConfig(
+  options: OpenCityOptions,
+  record: CityRecord,
+): Promise<{ city: City; error?: string }> {
+  if (options.city) return { city: options.city };
+  const loaded = await loadCity(options.cityDir, { env: options.env });
+  if (loaded.kind === 'ok') return { city: loaded.city };
+  const error = problemText(loaded.problems);
+  if (options.role === 'visitor' && record.city) return { city: record.city, error };
+  throw new GcError('config-invalid', error, { next: 'gc config show' });
+}
+
+function claudeRoots(city: City, env: Environment): readonly string[] {
+  const home = env['CLAUDE_CONFIG_DIR'] || join(env['HOME'] ?? '', '.claude');
+  return [join(home, 'projects'), ...city.daemon.observePaths];
+}

@@ -1,0 +1,185 @@
+import { canContinueStart } from '../runtime/provider.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type { CityEngine } from './city-engine.ts';
+import { clearDrainFlags } from './drain-operation.ts';
+import type { Desired, OrderedSurvey } from './model.ts';
+import { type Change, decisionKey, type Plan, type PlanInput } from './plan.ts';
+import { plan } from './reconciler.ts';
+import { cityChangeOf, storedDecision } from './record-changes.ts';
+import { lacksAgent, WAITS_FOR_KEY } from './session-facts.ts';
+
+/** Changes settle in two or three rounds; more means that somebody else keeps changing records. */
+const MAX_ROUNDS = 8;
+
+/** What the last pass saw: the base of every status. */
+export interface Sighting {
+  readonly survey: OrderedSurvey;
+  readonly records: readonly SessionRecord[];
+  readonly desired: ReadonlyMap<string, Desired>;
+}
+
+/** Looks, decides, writes and begins to act, once per call. */
+export class CityPasses {
+  readonly #engine: CityEngine;
+  readonly #isPressed: () => boolean;
+  readonly #lastDecisions = new Map<string, string>();
+  #sighting: Sighting | undefined;
+  #watched = false;
+  #lostWhat: string | undefined;
+  #gaps = 0;
+  /** Milliseconds from the end of the last pass until the next one that time alone asks for. */
+  #restMs = 0;
+
+  constructor(engine: CityEngine, isPressed: () => boolean) {
+    this.#engine = engine;
+    this.#isPressed = isPressed;
+  }
+
+  get sighting(): Sighting | undefined {
+    return this.#sighting;
+  }
+
+  restMs(): number {
+    return this.#restMs;
+  }
+
+  retryIn(ms: number): void {
+    this.#restMs = ms;
+  }
+
+  gapSeen(): void {
+    this.#gaps += 1;
+  }
+
+  infrastructureLost(what: string): void {
+    this.#lostWhat = what;
+  }
+
+  /** A person may just have answered what its start asked: worth a look. */
+  waitsForPerson(name: string): boolean {
+    return this.#sighting?.records.some((r) => r.sessionName === name && r.metadata[WAITS_FOR_KEY]) ?? false;
+  }
+
+  async pass(): Promise<void> {
+    const engine = this.#engine;
+    const gapsBefore = this.#gaps;
+    const survey = await engine.look();
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const records = await engine.parts.store.list('open');
+      const desired = await engine.desired(records);
+      this.#remember(survey, records, desired);
+      const next = plan(this.#input(survey, records, desired));
+      engine.time.lived();
+      // What was seen before the gap proves nothing now.
+      if (this.#gaps !== gapsBefore) return this.retryIn(0);
+      await this.#write(next, records);
+      if (next.changes.length > 0) continue;
+      for (const action of next.actions) engine.executor.dispatch(action);
+      this.#seen(survey);
+      this.#restMs = this.#restOf(next);
+      return;
+    }
+    this.retryIn(BUSY_RECORDS_PAUSE_MS);
+  }
+
+  #input(
+    survey: OrderedSurvey,
+    records: readonly SessionRecord[],
+    desired: ReadonlyMap<string, Desired>,
+  ): PlanInput {
+    const { memory, executor, city, time, parts } = this.#engine;
+    return {
+      now: parts.clock.now(),
+      lived: time.lived(),
+      desired,
+      templates: new Set(city.agents.map((agent) => agent.qualifiedName)),
+      records,
+      survey,
+      operations: executor.operations,
+      effects: memory.effects,
+      retryAt: memory.retryAt,
+      idleSince: memory.idleSince,
+      agentMissingSince: memory.agentMissingSince,
+      canContinueStart: canContinueStart(parts.provider),
+      askedAt: memory.askedAt,
+      exits: memory.exits,
+      pending: new Set(),
+      infrastructureLost: this.#lostWhat,
+      watched: this.#watched,
+      startSlots: this.#isPressed() ? 1 : city.daemon.maxWakesPerTick,
+      driftDrainTimeoutMs: city.daemon.driftDrainTimeoutMs,
+      stopping: false,
+      lastDecisions: this.#lastDecisions,
+    };
+  }
+
+  async #write(next: Plan, records: readonly SessionRecord[]): Promise<void> {
+    const { db } = this.#engine.parts;
+    if (next.changes.length > 0) {
+      await db.commit(cityChangeOf(next.changes, next.decisions, this.#engine.changeContext(records)));
+      await this.#afterChanges(next.changes);
+    } else if (next.decisions.length > 0) {
+      await db.commit({ decisions: next.decisions.map(storedDecision) });
+    }
+    for (const decision of next.decisions)
+      this.#lastDecisions.set(decision.sessionName, decisionKey(decision));
+  }
+
+  async #afterChanges(changes: readonly Change[]): Promise<void> {
+    const { memory, executor } = this.#engine;
+    const adopted = changes.filter((change) => change.kind === 'adopt').length;
+    if (adopted > 0) this.#engine.parts.log(`Adopted ${adopted} running session(s) into bead store.`);
+    for (const change of changes) {
+      if (change.kind === 'ended') memory.exits.delete(change.record.sessionName);
+      if (change.kind === 'lost')
+        for (const record of change.records) memory.exits.delete(record.sessionName);
+      if (change.kind === 'begin-drain') memory.idleSince.delete(change.record.sessionName);
+      if (change.kind === 'cancel-drain') {
+        executor.cancel(change.record.sessionName);
+        await clearDrainFlags(executor.context, change.record.sessionName);
+      }
+    }
+  }
+
+  #remember(
+    survey: OrderedSurvey,
+    records: readonly SessionRecord[],
+    desired: ReadonlyMap<string, Desired>,
+  ): void {
+    this.#sighting = { survey, records, desired };
+    const names = new Set(records.map((record) => record.sessionName));
+    if (survey.survey.kind === 'seen') for (const name of survey.survey.sessions.keys()) names.add(name);
+    const { memory } = this.#engine;
+    memory.prune(names);
+    for (const name of this.#lastDecisions.keys()) if (!names.has(name)) this.#lastDecisions.delete(name);
+    this.#noteMissingAgents(survey, desired);
+  }
+
+  #noteMissingAgents(survey: OrderedSurvey, desired: ReadonlyMap<string, Desired>): void {
+    if (survey.survey.kind !== 'seen') return;
+    const { memory, time } = this.#engine;
+    for (const [name, observation] of survey.survey.sessions) {
+      const wanted = desired.get(name);
+      const expected = wanted?.resolution === 'resolved' ? wanted.config.processNames : [];
+      const missing = observation.liveness.kind === 'running' && lacksAgent(observation, expected);
+      if (!missing) memory.agentMissingSince.delete(name);
+      else if (!memory.agentMissingSince.has(name)) memory.agentMissingSince.set(name, time.lived());
+    }
+  }
+
+  #seen(survey: OrderedSurvey): void {
+    if (survey.survey.kind === 'unknown') return;
+    this.#watched = true;
+    this.#lostWhat = undefined;
+  }
+
+  #restOf(next: Plan): number {
+    const { city, parts, time } = this.#engine;
+    let rest = city.daemon.patrolIntervalMs;
+    if (next.nextWall !== undefined) rest = Math.min(rest, next.nextWall - parts.clock.now());
+    if (next.nextLived !== undefined) rest = Math.min(rest, next.nextLived - time.lived());
+    return Math.max(0, rest);
+  }
+}
+
+const BUSY_RECORDS_PAUSE_MS = 1_000;

@@ -1,0 +1,80 @@
+import type { SessionRecord } from '../session/record.ts';
+import type { ResolvedDesired } from './model.ts';
+import { type Action, type Change, type Decision, decisionKey, type Plan, type PlanInput } from './plan.ts';
+
+/** A session that could start now if its dependencies and a free slot allow. */
+export interface StartCandidate {
+  readonly record: SessionRecord;
+  readonly desired: ResolvedDesired;
+  readonly why: string;
+}
+
+type About = Pick<SessionRecord, 'id' | 'sessionName'>;
+
+/** The plan while it is being made. Local to one call of `plan`. */
+export class PlanDraft {
+  readonly candidates: StartCandidate[] = [];
+  /** Believed running, not there, and no exit was seen: judged together. */
+  readonly vanished: SessionRecord[] = [];
+  /** Templates with a session that is up and ready. */
+  readonly up = new Set<string>();
+  readonly #changes: Change[] = [];
+  readonly #actions: Action[] = [];
+  readonly #decisions = { change: [] as Decision[], action: [] as Decision[], standing: [] as Decision[] };
+  #nextWall: number | undefined;
+  #nextLived: number | undefined;
+  readonly #input: PlanInput;
+
+  constructor(input: PlanInput) {
+    this.#input = input;
+  }
+
+  change(change: Change): void {
+    this.#changes.push(change);
+  }
+
+  act(action: Action): void {
+    this.#actions.push(action);
+  }
+
+  /** Why a record is changed. */
+  changeBecause(record: About, what: string, why: string, inputs: Decision['inputs'] = {}): void {
+    this.#decisions.change.push(decision(record, what, why, inputs));
+  }
+
+  /** Why something is done. */
+  actBecause(record: About, what: string, why: string, inputs: Decision['inputs'] = {}): void {
+    this.#decisions.action.push(decision(record, what, why, inputs));
+  }
+
+  /** A decision that stands as long as nothing changes: written once. */
+  note(record: About, what: string, why: string, inputs: Decision['inputs'] = {}): void {
+    if (this.#input.lastDecisions.get(record.sessionName) === decisionKey({ what, why })) return;
+    this.#decisions.standing.push(decision(record, what, why, inputs));
+  }
+
+  wakeAtWall(at: number): void {
+    if (this.#nextWall === undefined || at < this.#nextWall) this.#nextWall = at;
+  }
+
+  wakeAtLived(at: number): void {
+    if (this.#nextLived === undefined || at < this.#nextLived) this.#nextLived = at;
+  }
+
+  /** Actions are decided on settled records only: when records change, the plan is made again. */
+  finish(): Plan {
+    const settled = this.#changes.length === 0;
+    const { change, action, standing } = this.#decisions;
+    return {
+      changes: this.#changes,
+      actions: settled ? this.#actions : [],
+      decisions: settled ? [...action, ...standing] : change,
+      nextWall: this.#nextWall,
+      nextLived: this.#nextLived,
+    };
+  }
+}
+
+function decision(record: About, what: string, why: string, inputs: Decision['inputs']): Decision {
+  return { sessionName: record.sessionName, recordId: record.id, what, why, inputs };
+}

@@ -1,0 +1,79 @@
+import type { PlanInput } from './plan.ts';
+import type { PlanDraft, StartCandidate } from './plan-draft.ts';
+import { startWaves } from './start-waves.ts';
+
+/**
+ * Which of the sessions that could start do start now: those whose dependencies are up, in the order of dependencies, as
+ * many as there are free slots for creating processes. Waiting for readiness takes no slot.
+ */
+export function planStarts(input: PlanInput, draft: PlanDraft): void {
+  if (draft.candidates.length === 0) return;
+  const byName = new Map(draft.candidates.map((c) => [c.record.sessionName, c]));
+  const rank = new Map([...input.desired.keys()].map((name, i) => [name, i]));
+  const inFileOrder = draft.candidates.toSorted((a, b) => rankOf(rank, a) - rankOf(rank, b));
+  const items = inFileOrder.map((c) => ({
+    name: c.record.sessionName,
+    template: c.desired.template,
+    dependsOn: c.desired.dependsOn,
+  }));
+  const { waves, cyclic } = startWaves(items, draft.up);
+  const ring = new Set(cyclic);
+  const busyRing = ringIsBusy(input, ring);
+  let free = input.startSlots - creating(input);
+  let ringStarted = busyRing;
+  for (const name of waves.flat()) {
+    const candidate = byName.get(name);
+    if (!candidate) continue;
+    const inRing = ring.has(candidate.desired.template);
+    const missing = inRing ? [] : missingDependencies(input, draft, candidate);
+    if (missing.length > 0 || (inRing && ringStarted)) {
+      draft.note(
+        candidate.record,
+        'wait',
+        `after ${missing.join(', ') || 'the others of its dependency ring'}`,
+      );
+      continue;
+    }
+    if (free <= 0) continue;
+    free -= 1;
+    ringStarted ||= inRing;
+    start(draft, candidate, inRing);
+  }
+}
+
+function rankOf(rank: ReadonlyMap<string, number>, candidate: StartCandidate): number {
+  return rank.get(candidate.record.sessionName) ?? rank.size;
+}
+
+function start(draft: PlanDraft, candidate: StartCandidate, inRing: boolean): void {
+  const { record, desired, why } = candidate;
+  draft.act({ kind: 'start', sessionName: record.sessionName, record, desired, why });
+  draft.actBecause(record, 'start', why, {
+    depends_on: desired.dependsOn,
+    ...(inRing ? { dependency_ring: true } : {}),
+    generation: record.generation + 1,
+  });
+}
+
+/** Templates it depends on, that the city has, and that have no session up. */
+function missingDependencies(input: PlanInput, draft: PlanDraft, candidate: StartCandidate): string[] {
+  const { desired } = candidate;
+  return desired.dependsOn.filter(
+    (template) => template !== desired.template && input.templates.has(template) && !draft.up.has(template),
+  );
+}
+
+function creating(input: PlanInput): number {
+  let count = 0;
+  for (const operation of input.operations.values()) if (operation.creating) count += 1;
+  return count;
+}
+
+function ringIsBusy(input: PlanInput, ring: ReadonlySet<string>): boolean {
+  if (ring.size === 0) return false;
+  for (const [name, operation] of input.operations) {
+    const template = input.desired.get(name)?.template;
+    if (operation.kind === 'start' && template !== undefined && ring.has(template)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,275 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { rfc3339 } from '../platform/clock.ts';
+import type { Observation, Survey } from '../runtime/provider.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { type Desired, DRAIN_REASONS, STOP_REASONS } from './model.ts';
+import type { PlanInput } from './plan.ts';
+import { plan } from './reconciler.ts';
+import { sightOf } from './session-facts.ts';
+import {
+  aDesired,
+  aPlanInput,
+  aRecord,
+  aRunningObservation,
+  LIVED,
+  NOW,
+  ORDER,
+  seen,
+} from './testing/plan.fixtures.ts';
+
+const NAMES = ['a', 'b', 'c', 'd', 'e'];
+
+const someRecord = (name: string): fc.Arbitrary<SessionRecord> =>
+  fc
+    .record({
+      state: fc.constantFrom(
+        'creating',
+        'active',
+        'awake',
+        'asleep',
+        'draining',
+        'drained',
+        'suspended',
+        'stopped',
+        'quarantined',
+        '',
+      ),
+      woke: fc.option(fc.integer({ min: 0, max: 600_000 })),
+      claim: fc.boolean(),
+      hash: fc.constantFrom('', 'core', 'older'),
+      intent: fc.option(fc.constantFrom(...STOP_REASONS), { freq: 4 }),
+      drain: fc.constantFrom(...DRAIN_REASONS),
+      drainedFor: fc.integer({ min: 0, max: 900_000 }),
+      token: fc.constantFrom(`token-${name}`, 'another'),
+      restart: fc.boolean(),
+      question: fc.constantFrom('', 'log in?'),
+    })
+    .map((r) =>
+      aRecord(name, {
+        state: r.state,
+        last_woke_at: r.woke === null ? '' : rfc3339(NOW - r.woke),
+        pending_create_claim: String(r.claim),
+        started_config_hash: r.hash,
+        started_live_hash: 'live',
+        stop_intent: r.intent ?? '',
+        state_reason: r.state === 'draining' ? r.drain : '',
+        drain_at: rfc3339(NOW - r.drainedFor),
+        instance_token: r.token,
+        restart_requested: r.restart ? 'true' : '',
+        waits_for: r.question,
+      }),
+    );
+
+const someObservation = (name: string): fc.Arbitrary<Observation | undefined> =>
+  fc.option(
+    fc
+      .record({
+        liveness: fc.constantFrom<Observation['liveness']>(
+          { kind: 'running', pid: 1 },
+          { kind: 'running', pid: 1 },
+          { kind: 'exited', exit: { code: 1 }, lastLines: 'x' },
+          { kind: 'unknown', reason: 'no answer' },
+        ),
+        attached: fc.constantFrom(undefined, 0, 1),
+        lastActivity: fc.constantFrom(undefined, NOW - 60_000, NOW),
+      })
+      .map((over) => aRunningObservation(name, over)),
+    { nil: undefined },
+  );
+
+const someDesired = (name: string): fc.Arbitrary<Desired | undefined> =>
+  fc.option(
+    fc
+      .record({
+        mode: fc.constantFrom('always' as const, 'on_demand' as const),
+        suspended: fc.boolean(),
+        dependsOn: fc.subarray(
+          NAMES.filter((other) => other !== name),
+          { maxLength: 2 },
+        ),
+        broken: fc.boolean(),
+      })
+      .map(({ broken, ...over }): Desired => {
+        const resolved = aDesired(name, over);
+        if (!broken) return resolved;
+        return {
+          ...resolved,
+          resolution: 'unresolvable',
+          problem: { code: 'x', message: 'not there', next: undefined },
+        };
+      }),
+    { nil: undefined },
+  );
+
+const someOperation = fc.option(
+  fc.record({
+    id: fc.constant('1'),
+    kind: fc.constantFrom(
+      'start' as const,
+      'stop' as const,
+      'drain' as const,
+      'apply-live' as const,
+      'continue-start' as const,
+    ),
+    creating: fc.boolean(),
+  }),
+  { freq: 3, nil: undefined },
+);
+
+const someInput: fc.Arbitrary<PlanInput> = fc
+  .record({
+    sessions: fc.tuple(
+      ...NAMES.map((name) =>
+        fc.record({
+          name: fc.constant(name),
+          record: fc.option(someRecord(name), { nil: undefined }),
+          observation: someObservation(name),
+          desired: someDesired(name),
+          operation: someOperation,
+          touched: fc.boolean(),
+        }),
+      ),
+    ),
+    survey: fc.constantFrom<'seen' | 'unknown' | 'gone' | 'none'>(
+      'seen',
+      'seen',
+      'seen',
+      'unknown',
+      'gone',
+      'none',
+    ),
+    startSlots: fc.integer({ min: 1, max: 3 }),
+    stopping: fc.boolean(),
+    watched: fc.boolean(),
+    canContinueStart: fc.boolean(),
+  })
+  .map(({ sessions, survey, ...over }) => {
+    const observations = sessions.flatMap((s) => (s.observation ? [s.observation] : []));
+    const surveys: Record<typeof survey, Survey> = {
+      seen: seen(...observations),
+      unknown: { kind: 'unknown', reason: 'no answer' },
+      gone: { kind: 'infrastructure-gone', what: 'server gone' },
+      none: seen(),
+    };
+    return aPlanInput({
+      desired: sessions.flatMap((s) => (s.desired ? [s.desired] : [])),
+      records: sessions.flatMap((s) => (s.record ? [s.record] : [])),
+      survey: surveys[survey],
+      over: {
+        ...over,
+        ...(survey === 'none' ? { survey: undefined } : {}),
+        operations: new Map(sessions.flatMap((s) => (s.operation ? [[s.name, s.operation] as const] : []))),
+        effects: new Map(sessions.flatMap((s) => (s.touched ? [[s.name, ORDER + 1] as const] : []))),
+      },
+    });
+  });
+
+const holds = (property: (input: PlanInput) => void) =>
+  fc.assert(fc.property(someInput, property), { numRuns: 400 });
+
+describe('plan, whatever the records and the runtime say', () => {
+  it('acts on no session that has an operation, and at most once on any', () => {
+    holds((input) => {
+      const names = plan(input).actions.map((action) => action.sessionName);
+      expect(new Set(names).size).toBe(names.length);
+      for (const name of names) expect(input.operations.has(name)).toBe(false);
+    });
+  });
+
+  it('starts only what is known to be down, and stops only what is known to be there', () => {
+    holds((input) => {
+      for (const action of plan(input).actions) {
+        const { kind } = sightOf(input, action.sessionName);
+        if (action.kind === 'start') expect(['absent', 'exited']).toContain(kind);
+        else expect(['running', 'exited']).toContain(kind);
+      }
+    });
+  });
+
+  it('changes nothing about a session that could not be told', () => {
+    holds((input) => {
+      const { changes } = plan(input);
+      for (const change of changes) {
+        const records = 'records' in change ? change.records : 'record' in change ? [change.record] : [];
+        for (const record of records) expect(sightOf(input, record.sessionName).kind).not.toBe('unknown');
+      }
+    });
+  });
+
+  it('gives a reason for every stop', () => {
+    holds((input) => {
+      const { actions, decisions } = plan(input);
+      for (const action of actions) {
+        if (action.kind !== 'stop') continue;
+        expect(STOP_REASONS).toContain(action.reason);
+        const told = decisions.some((d) => d.sessionName === action.sessionName && d.what === 'stop');
+        expect(told || action.reason === 'leftover').toBe(true);
+      }
+    });
+  });
+
+  it('never has more processes in creation than slots, and none while the city goes down', () => {
+    holds((input) => {
+      const starts = plan(input).actions.filter((action) => action.kind === 'start').length;
+      const creating = [...input.operations.values()].filter((operation) => operation.creating).length;
+      expect(starts).toBeLessThanOrEqual(Math.max(0, input.startSlots - creating));
+      if (input.stopping) expect(starts).toBe(0);
+    });
+  });
+
+  it('does not depend on the order of the records', () => {
+    holds((input) => {
+      const shape = (p: ReturnType<typeof plan>) =>
+        [...p.changes.map((c) => c.kind), ...p.actions.map((a) => `${a.kind} ${a.sessionName}`)].toSorted();
+      expect(shape(plan({ ...input, records: input.records.toReversed() }))).toEqual(shape(plan(input)));
+    });
+  });
+
+  it('is the same for the same input, and touches none of it', () => {
+    holds((input) => {
+      const before = JSON.stringify(input.records);
+      expect(plan(input)).toEqual(plan(input));
+      expect(JSON.stringify(input.records)).toBe(before);
+    });
+  });
+
+  it('repeats no decision that already stands', () => {
+    holds((input) => {
+      const first = plan(input);
+      if (first.changes.length > 0 || first.actions.length > 0) return;
+      const lastDecisions = new Map(first.decisions.map((d) => [d.sessionName, `${d.what}|${d.why}`]));
+      expect(plan({ ...input, lastDecisions }).decisions).toEqual([]);
+    });
+  });
+
+  it('says when to look again for all that waits for time', () => {
+    holds((input) => {
+      const made = plan({ ...input, retryAt: new Map(NAMES.map((name) => [name, LIVED + 500])) });
+      const waiting = input.records.some((record) => !input.operations.has(record.sessionName));
+      if (waiting) expect(made.nextLived).toBe(LIVED + 500);
+    });
+  });
+});
+
+describe('the cost of a plan', () => {
+  it('grows with the number of sessions, not faster', () => {
+    const timed = (count: number) => {
+      const names = Array.from({ length: count }, (_, i) => `s${i}`);
+      const input = aPlanInput({
+        desired: names.map((name, i) => aDesired(name, { dependsOn: i > 0 ? [names[i - 1] ?? ''] : [] })),
+        records: names.map((name) => aRecord(name, { state: 'asleep' })),
+        over: { startSlots: 3 },
+      });
+      plan(input);
+      const best = Array.from({ length: 5 }, () => {
+        const began = performance.now();
+        plan(input);
+        return performance.now() - began;
+      });
+      return Math.min(...best);
+    };
+    const small = timed(200);
+    expect(timed(2_000)).toBeLessThan(Math.max(60, small * 40));
+  });
+});

@@ -1,0 +1,160 @@
+import type { ExitInfo } from '../runtime/provider.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type {
+  Desired,
+  DrainReason,
+  OperationInFlight,
+  OrderedSurvey,
+  ResolvedDesired,
+  SeenExit,
+  StopReason,
+} from './model.ts';
+
+/** Everything the decision may look at. No field is read from anywhere else. */
+export interface PlanInput {
+  /** Wall clock, milliseconds since the epoch: compared with what records store. */
+  readonly now: number;
+  /** Lived milliseconds: compared with everything kept in memory. */
+  readonly lived: number;
+  readonly desired: ReadonlyMap<string, Desired>;
+  /** Qualified names of all agents of the city. */
+  readonly templates: ReadonlySet<string>;
+  /** Open session records. */
+  readonly records: readonly SessionRecord[];
+  /** `undefined`: nothing was observed yet. */
+  readonly survey: OrderedSurvey | undefined;
+  /** By session name. */
+  readonly operations: ReadonlyMap<string, OperationInFlight>;
+  /** The place of the last effect on a session: a look that began before it says nothing about the session. */
+  readonly effects: ReadonlyMap<string, number>;
+  /** An operation failed: nothing is tried on this session before then, lived milliseconds. */
+  readonly retryAt: ReadonlyMap<string, number>;
+  /** When a drain found the session idle, lived milliseconds. */
+  readonly idleSince: ReadonlyMap<string, number>;
+  /** Since when a terminal lives without any of its expected programs, lived milliseconds. */
+  readonly agentMissingSince: ReadonlyMap<string, number>;
+  /** The provider can take up a start that did not come to its end. */
+  readonly canContinueStart: boolean;
+  /** When the last attempt to take up a start ended with a question still open, milliseconds since the epoch. */
+  readonly askedAt: ReadonlyMap<string, number>;
+  readonly exits: ReadonlyMap<string, SeenExit>;
+  /** Sessions whose agent asks something that a person must answer. */
+  readonly pending: ReadonlySet<string>;
+  /** The runtime said since the last pass that this part of it went. */
+  readonly infrastructureLost: string | undefined;
+  /** This controller has watched the city since before the deaths it finds now. */
+  readonly watched: boolean;
+  /** How many processes may be in creation at once. */
+  readonly startSlots: number;
+  readonly driftDrainTimeoutMs: number;
+  /** The city is going down: nothing starts. */
+  readonly stopping: boolean;
+  /** Key of the last decision about each session: standing ones are not repeated. */
+  readonly lastDecisions: ReadonlyMap<string, string>;
+}
+
+/** What is to be written and done now. All empty when nothing changed. */
+export interface Plan {
+  /** Written in one transaction, then the plan is made again from the new records. */
+  readonly changes: readonly Change[];
+  /** Only of meaning when there are no changes. */
+  readonly actions: readonly Action[];
+  readonly decisions: readonly Decision[];
+  /** The passing of time alone changes the plan then (wall clock); `undefined` when it never does. */
+  readonly nextWall: number | undefined;
+  /** The same for deadlines in memory, lived milliseconds. */
+  readonly nextLived: number | undefined;
+}
+
+/** A change of records only. */
+export type Change =
+  /** A session that is wanted has no record. */
+  | { readonly kind: 'materialize'; readonly desired: Desired }
+  /** A session of ours lives without a record. */
+  | {
+      readonly kind: 'adopt';
+      readonly sessionName: string;
+      readonly meta: Readonly<Record<string, string>>;
+      readonly desired: Desired | undefined;
+    }
+  /** Another life of the session than the record names is the one that lives. */
+  | { readonly kind: 'take-over'; readonly record: SessionRecord; readonly token: string }
+  | { readonly kind: 'ended'; readonly record: SessionRecord; readonly death: Death }
+  /** Everything went together with the server or host, or while nobody watched: one cause, nobody's strike. */
+  | { readonly kind: 'lost'; readonly what: string; readonly records: readonly SessionRecord[] }
+  /** It runs and is to run: the record says so again. */
+  | { readonly kind: 'settle-active'; readonly record: SessionRecord }
+  | {
+      readonly kind: 'begin-drain';
+      readonly record: SessionRecord;
+      readonly reason: DrainReason;
+      readonly detail: string;
+    }
+  | { readonly kind: 'cancel-drain'; readonly record: SessionRecord; readonly why: string }
+  /** Not in the config any more and not running: the record is closed and the name is free. */
+  | { readonly kind: 'retire'; readonly record: SessionRecord }
+  | { readonly kind: 'note-live'; readonly record: SessionRecord; readonly desired: ResolvedDesired }
+  | { readonly kind: 'clear-hold'; readonly record: SessionRecord };
+
+export type Death = {
+  readonly exit: ExitInfo | undefined;
+  readonly lastLines: string;
+} & (
+  | { readonly cause: 'by-itself' }
+  | { readonly cause: 'intended'; readonly reason: StopReason }
+  | { readonly cause: 'drained'; readonly reason: DrainReason }
+  /** The controller died in the middle of the start. */
+  | { readonly cause: 'interrupted' }
+);
+
+/** An effect on the runtime. */
+export type Action =
+  | {
+      readonly kind: 'start';
+      readonly sessionName: string;
+      readonly record: SessionRecord;
+      readonly desired: ResolvedDesired;
+      readonly why: string;
+    }
+  /** Goes on with a start that a person's question, or the death of a controller, left in the middle. */
+  | {
+      readonly kind: 'continue-start';
+      readonly sessionName: string;
+      readonly record: SessionRecord;
+      readonly desired: ResolvedDesired;
+    }
+  | {
+      readonly kind: 'stop';
+      readonly sessionName: string;
+      readonly record: SessionRecord | undefined;
+      readonly reason: StopReason;
+      readonly instanceToken: string;
+    }
+  | {
+      readonly kind: 'drain';
+      readonly sessionName: string;
+      readonly record: SessionRecord;
+      readonly reason: DrainReason;
+      readonly leftMs: number;
+    }
+  | {
+      readonly kind: 'apply-live';
+      readonly sessionName: string;
+      readonly record: SessionRecord;
+      readonly desired: ResolvedDesired;
+    };
+
+/** One line of `gc explain`. */
+export interface Decision {
+  readonly sessionName: string;
+  readonly recordId: string;
+  readonly what: string;
+  readonly why: string;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly lines?: readonly string[];
+}
+
+/** Two decisions with one key are the same decision. */
+export function decisionKey(decision: Pick<Decision, 'what' | 'why'>): string {
+  return `${decision.what}|${decision.why}`;
+}

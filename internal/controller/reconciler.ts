@@ -1,0 +1,152 @@
+import type { Observation } from '../runtime/provider.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { type AwakeDecision, decideAwake } from './awake-set.ts';
+import type { Desired } from './model.ts';
+import { neededTemplates } from './needed-templates.ts';
+import type { Plan, PlanInput } from './plan.ts';
+import { planDead } from './plan-dead.ts';
+import { PlanDraft } from './plan-draft.ts';
+import { planRunning } from './plan-running.ts';
+import { planStarts } from './plan-starts.ts';
+import { planVanished } from './plan-vanished.ts';
+import { isAttached, type Sight, sightOf } from './session-facts.ts';
+
+/**
+ * Decides what to write and to do next. Pure: the same input gives the same plan, whatever led to it, so lost, doubled
+ * or reordered notifications change nothing but time. Nothing is started or stopped on an unknown observation, and one
+ * session has at most one operation.
+ */
+export function plan(input: PlanInput): Plan {
+  const draft = new PlanDraft(input);
+  const needed = neededTemplates(input.desired.values());
+  const recorded = new Set<string>();
+  for (const record of input.records) {
+    recorded.add(record.sessionName);
+    planRecord(input, draft, record, needed);
+  }
+  planUnrecorded(input, draft, recorded, needed);
+  planVanished(input, draft);
+  planStarts(input, draft);
+  return draft.finish();
+}
+
+function planRecord(
+  input: PlanInput,
+  draft: PlanDraft,
+  record: SessionRecord,
+  needed: ReadonlySet<string>,
+): void {
+  const name = record.sessionName;
+  if (name === '') return;
+  const sight = sightOf(input, name);
+  if (isUp(input, record, sight)) draft.up.add(record.template);
+  if (input.operations.has(name)) return;
+  if (retryLater(input, draft, name)) return;
+  if (clearExpiredHold(input, draft, record)) return;
+  const desired = input.desired.get(name);
+  const awake = awakeOf(input, record, desired, sight, needed);
+  watchTimers(input, draft, record);
+  switch (sight.kind) {
+    case 'unknown':
+      draft.note(record, 'nothing', `could not tell whether it runs: ${sight.reason}`, {
+        wanted: awake.wake,
+      });
+      return;
+    case 'running':
+      planRunning(input, draft, { record, desired, observation: sight.observation, awake });
+      return;
+    case 'exited':
+    case 'absent':
+      planDead(input, draft, { record, desired, sight, awake });
+  }
+}
+
+/** Its dependents may start: its own start was completed, and nobody is ending it. */
+function isUp(input: PlanInput, record: SessionRecord, sight: Sight): boolean {
+  if (sight.kind !== 'running' || (record.state !== 'active' && record.state !== 'awake')) return false;
+  const operation = input.operations.get(record.sessionName);
+  return operation === undefined || operation.kind === 'apply-live';
+}
+
+function awakeOf(
+  input: PlanInput,
+  record: SessionRecord,
+  desired: Desired | undefined,
+  sight: Sight,
+  needed: ReadonlySet<string>,
+): AwakeDecision {
+  return decideAwake({
+    now: input.now,
+    record,
+    desired,
+    running: sight.kind === 'running',
+    attached: sight.kind === 'running' && isAttached(sight.observation),
+    pending: input.pending.has(record.sessionName),
+    needed: needed.has(record.template),
+  });
+}
+
+function clearExpiredHold(input: PlanInput, draft: PlanDraft, record: SessionRecord): boolean {
+  if (record.heldUntil === undefined || input.now < record.heldUntil) return false;
+  draft.change({ kind: 'clear-hold', record });
+  draft.changeBecause(record, 'release', 'the hold is over');
+  return true;
+}
+
+function watchTimers(input: PlanInput, draft: PlanDraft, record: SessionRecord): void {
+  for (const until of [record.quarantinedUntil, record.heldUntil]) {
+    if (until !== undefined && until > input.now) draft.wakeAtWall(until);
+  }
+}
+
+/** Wanted sessions without a record get one; so do living ones. */
+function planUnrecorded(
+  input: PlanInput,
+  draft: PlanDraft,
+  recorded: ReadonlySet<string>,
+  needed: ReadonlySet<string>,
+): void {
+  const adopted = new Set<string>();
+  if (input.survey?.survey.kind === 'seen') {
+    for (const [name, observation] of input.survey.survey.sessions) {
+      if (recorded.has(name) || input.operations.has(name)) continue;
+      planUnrecordedSession(input, draft, observation, adopted);
+    }
+  }
+  if (input.stopping) return;
+  for (const desired of input.desired.values()) {
+    if (recorded.has(desired.sessionName) || adopted.has(desired.sessionName) || desired.suspended) continue;
+    const stands = desired.mode === 'always' || (desired.kind !== 'manual' && needed.has(desired.template));
+    if (stands) draft.change({ kind: 'materialize', desired });
+  }
+}
+
+function planUnrecordedSession(
+  input: PlanInput,
+  draft: PlanDraft,
+  observation: Observation,
+  adopted: Set<string>,
+): void {
+  const { name, meta } = observation;
+  const sight = sightOf(input, name);
+  if (sight.kind === 'running') {
+    adopted.add(name);
+    draft.change({ kind: 'adopt', sessionName: name, meta, desired: input.desired.get(name) });
+  } else if (sight.kind === 'exited' && !retryLater(input, draft, name)) {
+    const instanceToken = meta['GC_INSTANCE_TOKEN'] ?? '';
+    draft.act({
+      kind: 'stop',
+      sessionName: name,
+      record: undefined,
+      reason: 'leftover',
+      instanceToken,
+    });
+  }
+}
+
+function retryLater(input: PlanInput, draft: PlanDraft, name: string): boolean {
+  const retryAt = input.retryAt.get(name);
+  if (retryAt === undefined || input.lived >= retryAt) return false;
+  draft.wakeAtLived(retryAt);
+  return true;
+}

@@ -1,0 +1,74 @@
+import type { SeenExit } from './model.ts';
+
+/**
+ * What a controller knows only as long as it lives. Losing it costs time, never correctness: everything that must
+ * survive is in the records. Times are lived milliseconds, keys are session names.
+ */
+export class RuntimeMemory {
+  /** The place of the last effect on a session in the order of looks and effects. */
+  readonly effects = new Map<string, number>();
+  readonly retryAt = new Map<string, number>();
+  readonly idleSince = new Map<string, number>();
+  readonly agentMissingSince = new Map<string, number>();
+  /** When a start was last left with a question, wall clock. */
+  readonly askedAt = new Map<string, number>();
+  readonly exits = new Map<string, SeenExit>();
+  #order = 0;
+  #lastEffect = 0;
+  readonly #failures = new Map<string, number>();
+
+  /** The next place in the order of looks and effects. */
+  nextOrder(): number {
+    this.#order += 1;
+    return this.#order;
+  }
+
+  /** An operation on the session ended: what was looked up before is old. */
+  touched(name: string): void {
+    this.#lastEffect = this.nextOrder();
+    this.effects.set(name, this.#lastEffect);
+  }
+
+  /** The place of the last effect on any session. */
+  get lastEffect(): number {
+    return this.#lastEffect;
+  }
+
+  /** A new life begins: what was seen of the last one is over. */
+  begun(name: string): void {
+    this.exits.delete(name);
+    this.idleSince.delete(name);
+    this.agentMissingSince.delete(name);
+    this.askedAt.delete(name);
+  }
+
+  /** An operation on the session failed: the next one waits 1, 2, 4 ... 60 s. */
+  failed(name: string, now: number): void {
+    const failures = (this.#failures.get(name) ?? 0) + 1;
+    this.#failures.set(name, failures);
+    this.retryAt.set(name, now + Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10)));
+  }
+
+  succeeded(name: string): void {
+    this.#failures.delete(name);
+    this.retryAt.delete(name);
+  }
+
+  /** Keeps only what is said about these sessions. */
+  prune(names: ReadonlySet<string>): void {
+    for (const map of [
+      this.askedAt,
+      this.effects,
+      this.retryAt,
+      this.idleSince,
+      this.agentMissingSince,
+      this.exits,
+      this.#failures,
+    ]) {
+      for (const name of map.keys()) if (!names.has(name)) map.delete(name);
+    }
+  }
+}
+
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;

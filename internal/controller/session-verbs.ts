@@ -1,0 +1,321 @@
+import { RevisionConflictError } from '../beads/store.ts';
+import type { NewEvent } from '../events/event.ts';
+import { GcError } from '../platform/errors.ts';
+import { cleared, crashPatch } from '../session/crash-policy.ts';
+import { displayName } from '../session/display.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { holdForUser } from '../session/start-transitions.ts';
+import { clearWakeBlockers, type MetadataPatch, reactivate, requestWake } from '../session/transitions.ts';
+import type { CityEngine } from './city-engine.ts';
+import type { ResolvedDesired, StopReason } from './model.ts';
+import { cityChangeOf } from './record-changes.ts';
+import { believedRunning, DRAIN_AT_KEY, STOP_INTENT_KEY } from './session-facts.ts';
+import { requireAction, resolveTarget, type Target } from './verb-context.ts';
+
+/** A session that neither stops nor starts within this has told why elsewhere. */
+const SETTLE_TIMEOUT_MS = 60_000;
+const SETTLE_POLL_MS = 50;
+const MAX_ATTEMPTS = 5;
+
+export interface VerbsOptions {
+  readonly engine: CityEngine;
+  /** Who asks, for the events. */
+  readonly actor: string;
+  /** A controller of this process acts on records; without one this does. */
+  readonly controlled: boolean;
+  readonly poke: () => void;
+}
+
+type Existing = Extract<Target, { kind: 'session' }>;
+
+/** What people do to one session: the wish is written first, then carried out, by the controller or here. */
+export class SessionVerbs {
+  readonly #options: VerbsOptions;
+
+  constructor(options: VerbsOptions) {
+    this.#options = options;
+  }
+
+  async target(token: string, closedToo = false): Promise<Target> {
+    const { engine } = this.#options;
+    return resolveTarget(engine, engine.parts.store, token, await engine.look(), closedToo);
+  }
+
+  /** Ends the runtime; what follows is policy. */
+  kill(token: string): Promise<SessionRecord> {
+    return this.#again(() => this.#kill(token));
+  }
+
+  suspend(token: string): Promise<SessionRecord> {
+    return this.#again(() => this.#suspend(token));
+  }
+
+  /** Takes away holds, strikes and quarantine, and starts it at once. */
+  wake(token: string): Promise<SessionRecord> {
+    return this.#again(() => this.#wake(token));
+  }
+
+  close(token: string): Promise<SessionRecord> {
+    return this.#again(() => this.#close(token));
+  }
+
+  /** Up and ready, started first where that is allowed. @throws GcError why it is not */
+  ready(token: string, verb: 'nudge' | 'submit' | 'peek'): Promise<SessionRecord> {
+    return this.#again(() => this.#ready(token, verb));
+  }
+
+  /** What is decided about a record holds for the record that was looked at: when it has changed, it is decided anew. */
+  async #again<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof RevisionConflictError) || attempt === MAX_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async #kill(token: string): Promise<SessionRecord> {
+    const target = await this.#existing(token, 'kill');
+    return this.#stop(target, 'killed by a person');
+  }
+
+  async #suspend(token: string): Promise<SessionRecord> {
+    const target = await this.#materialized(await this.target(token), 'suspend');
+    if (requireAction(target, 'suspend') === 'nothing') return target.record;
+    if (isUp(target)) return this.#stop(target, 'suspended by a person');
+    const patch = { ...holdForUser(this.#now()), pending_create_claim: '', ...crashPatch(cleared()) };
+    return this.#apply(target.record, patch, 'session.suspended', 'by a person');
+  }
+
+  async #wake(token: string): Promise<SessionRecord> {
+    const found = await this.target(token);
+    const action = requireAction(found, 'wake');
+    const target = await this.#materialized(found, 'wake');
+    if (isUp(target)) {
+      const drains =
+        action === 'cancel-drain' ? { state: 'active', state_reason: '', [DRAIN_AT_KEY]: '' } : {};
+      const patch = {
+        ...clearWakeBlockers(target.record.state, target.record.sleepReason),
+        ...crashPatch(cleared()),
+        ...drains,
+      };
+      return this.#apply(target.record, patch, 'session.released', 'by a person');
+    }
+    const back = action === 'reactivate-and-start' ? reactivate(true) : {};
+    const patch = {
+      ...back,
+      ...requestWake('woken by a person'),
+      last_woke_at: '',
+      ...crashPatch(cleared()),
+    };
+    const record = await this.#apply(target.record, patch, 'session.released', 'by a person');
+    return this.#startHere(record);
+  }
+
+  async #close(token: string): Promise<SessionRecord> {
+    const target = await this.target(token, true);
+    if (requireAction(target, 'close') === 'nothing' || target.kind === 'reserved')
+      return this.#recordOf(target);
+    if (isUp(target)) return this.#stop(target, 'closed by a person');
+    const { store } = this.#options.engine.parts;
+    const closed = await store.close(target.record.id, 'closed', {
+      events: [this.#event('session.stopped', target.record, 'closed by a person')],
+    });
+    this.#options.poke();
+    return closed;
+  }
+
+  async rename(token: string, title: string): Promise<SessionRecord> {
+    const target = await this.#existing(token, 'rename');
+    const { store } = this.#options.engine.parts;
+    return store.apply(
+      target.record.id,
+      {},
+      { title, events: [this.#event('session.updated', target.record, `renamed to ${title}`)] },
+    );
+  }
+
+  async #ready(token: string, verb: 'nudge' | 'submit' | 'peek'): Promise<SessionRecord> {
+    const found = await this.target(token);
+    const action = requireAction(found, verb);
+    if (action === 'use-runtime') return this.#recordOf(found);
+    if (action === 'await-start') return this.#awaitUp(this.#recordOf(found));
+    const target = await this.#materialized(found, verb);
+    const record = await this.#apply(
+      target.record,
+      { ...requestWake('needed by a person'), last_woke_at: '' },
+      'session.updated',
+      'start asked for',
+    );
+    return this.#awaitUp(await this.#startHere(record));
+  }
+
+  /** Starts a record that asks for it, when no controller does. @throws GcError why it did not come up */
+  async #startHere(record: SessionRecord): Promise<SessionRecord> {
+    const { engine, controlled, poke } = this.#options;
+    poke();
+    if (controlled) return record;
+    const desired = await this.#resolved(record);
+    const outcome = await engine.executor.run({
+      kind: 'start',
+      sessionName: record.sessionName,
+      record,
+      desired,
+      why: 'asked for by a person',
+    });
+    if (outcome?.kind === 'started' || outcome?.kind === 'asks') return outcome.record;
+    throw startError(
+      record,
+      outcome?.kind === 'failed' ? outcome.death.how : 'it could not be started',
+      outcome?.error,
+    );
+  }
+
+  start(record: SessionRecord): Promise<SessionRecord> {
+    return this.#startHere(record);
+  }
+
+  async #resolved(record: SessionRecord): Promise<ResolvedDesired> {
+    const { engine } = this.#options;
+    const desired = (await engine.desired(await engine.parts.store.list('open'))).get(record.sessionName);
+    if (desired?.resolution === 'resolved') return desired;
+    if (!desired)
+      throw new GcError(
+        'session-missing-config',
+        `session ${displayName(record)} has no agent in the city file`,
+      );
+    const { code, message, next } = desired.problem;
+    throw new GcError(code, message, next === undefined ? {} : { next });
+  }
+
+  async #stop(target: Existing, reason: StopReason): Promise<SessionRecord> {
+    const { engine, controlled, poke } = this.#options;
+    const { record } = target;
+    const intended = await engine.parts.store.apply(
+      record.id,
+      { [STOP_INTENT_KEY]: reason },
+      { expectedRevision: record.revision },
+    );
+    if (!controlled) {
+      await engine.executor.run({
+        kind: 'stop',
+        sessionName: record.sessionName,
+        record: intended,
+        reason,
+        instanceToken: '',
+      });
+      return engine.parts.store.get(record.id);
+    }
+    engine.executor.cancel(record.sessionName);
+    poke();
+    return this.#until(
+      record,
+      (now) => now.closed || !now.metadata[STOP_INTENT_KEY],
+      `is still being stopped (${reason})`,
+    );
+  }
+
+  async #awaitUp(record: SessionRecord): Promise<SessionRecord> {
+    return this.#until(
+      record,
+      (now) => {
+        if (now.closed || (now.lastWokeAt === undefined && !now.pendingCreateClaim && !isSettledUp(now))) {
+          throw startError(now, 'it did not come up', undefined);
+        }
+        return isSettledUp(now);
+      },
+      'is not up yet',
+    );
+  }
+
+  async #until(
+    record: SessionRecord,
+    done: (now: SessionRecord) => boolean,
+    complaint: string,
+  ): Promise<SessionRecord> {
+    const { store, clock } = this.#options.engine.parts;
+    const deadline = clock.monotonic() + SETTLE_TIMEOUT_MS;
+    for (;;) {
+      const now = await store.get(record.id);
+      if (done(now)) return now;
+      if (clock.monotonic() > deadline) {
+        throw new GcError('session-not-settled', `session ${displayName(record)} ${complaint}`, {
+          next: `gc explain ${displayName(record)}`,
+        });
+      }
+      await clock.sleep(SETTLE_POLL_MS);
+    }
+  }
+
+  async #existing(token: string, verb: 'kill' | 'rename'): Promise<Existing> {
+    const target = await this.target(token, verb === 'rename');
+    requireAction(target, verb);
+    if (target.kind === 'session') return target;
+    throw new GcError('session-not-active', `session ${target.identity} has never been started`);
+  }
+
+  /** A configured name gets its record when something is asked of it. */
+  async #materialized(
+    target: Target,
+    verb: 'suspend' | 'wake' | 'nudge' | 'submit' | 'peek',
+  ): Promise<Existing> {
+    requireAction(target, verb);
+    if (target.kind === 'session') return target;
+    const { engine } = this.#options;
+    const { store, db } = engine.parts;
+    const records = await store.list('open');
+    const desired = (await engine.desired(records)).get(target.sessionName);
+    if (!desired)
+      throw new GcError('session-missing-config', `session ${target.identity} has no agent in the city file`);
+    const { beads } = await db.commit(
+      cityChangeOf([{ kind: 'materialize', desired }], [], engine.changeContext(records)),
+    );
+    const record = await store.get(beads[0]?.id ?? '');
+    return { kind: 'session', record, sight: { kind: 'absent' }, state: 'asleep' };
+  }
+
+  #recordOf(target: Target): SessionRecord {
+    if (target.kind === 'session') return target.record;
+    throw new GcError('session-not-active', `session ${target.identity} has never been started`);
+  }
+
+  async #apply(
+    record: SessionRecord,
+    patch: MetadataPatch,
+    event: string,
+    message: string,
+  ): Promise<SessionRecord> {
+    const { store } = this.#options.engine.parts;
+    const changed = await store.apply(record.id, patch, {
+      expectedRevision: record.revision,
+      events: [this.#event(event, record, message)],
+    });
+    this.#options.poke();
+    return changed;
+  }
+
+  #event(type: string, record: SessionRecord, message: string): NewEvent {
+    return { type, actor: this.#options.actor, subject: displayName(record), message };
+  }
+
+  #now(): number {
+    return this.#options.engine.parts.clock.now();
+  }
+}
+
+function isUp(target: Existing): boolean {
+  return target.sight.kind === 'running' || believedRunning(target.record);
+}
+
+function isSettledUp(record: SessionRecord): boolean {
+  return record.lastWokeAt !== undefined && (record.state === 'active' || record.state === 'awake');
+}
+
+function startError(record: SessionRecord, how: string, cause: unknown): GcError {
+  const label = displayName(record);
+  return new GcError('start-failed', `session ${label}: ${how}`, {
+    ...(cause === undefined ? {} : { cause }),
+    next: `gc explain ${label}`,
+  });
+}

@@ -1,0 +1,253 @@
+import { parseRfc3339, rfc3339 } from '../platform/clock.ts';
+import type { StartProgress } from '../runtime/provider.ts';
+import { readCrashState, type StartGate, startGate } from '../session/crash-policy.ts';
+import { displayName } from '../session/display.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { type AwakeDecision, decideAwake, type WakeReason } from './awake-set.ts';
+import type { SessionCondition, SessionView } from './city-api.ts';
+import { LAST_EXIT_KEY } from './endings.ts';
+import { parseObject, parseStrings } from './json-text.ts';
+import type { Desired } from './model.ts';
+import type { Operation } from './operation.ts';
+import type { Glimpse } from './screens.ts';
+import {
+  drainOf,
+  isAttached,
+  type Sight,
+  startIncomplete,
+  stopIntent,
+  WAITS_FOR_KEY,
+} from './session-facts.ts';
+import { ANSWERED_KEY, STARTED_MS_KEY } from './start-operation.ts';
+
+/** Everything a line of the board is made of. */
+export interface ViewFacts {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly record: SessionRecord;
+  readonly desired: Desired | undefined;
+  readonly sight: Sight;
+  readonly operation: Pick<Operation, 'kind' | 'progress'> | undefined;
+  readonly glimpse: Glimpse | undefined;
+  /** Templates with a session that is up: the others' dependents wait. */
+  readonly up: ReadonlySet<string>;
+  readonly templates: ReadonlySet<string>;
+  /** A session that is to be up depends on this one. */
+  readonly needed: boolean;
+  /** A controller acts on what is wanted. */
+  readonly controlled: boolean;
+}
+
+/** Output younger than this means that the agent works, where its screen does not say. */
+const ACTIVE_MS = 3_000;
+
+/** A record as people and programs see it. */
+export function sessionView(facts: ViewFacts): SessionView {
+  const { record, sight } = facts;
+  const awake = awakeOf(facts);
+  const standing = standingOf(facts, awake);
+  const observation = sight.kind === 'running' ? sight.observation : undefined;
+  const gate = startGate(readCrashState(record.metadata, facts.now), facts.now);
+  return {
+    id: record.id,
+    display_name: displayName(record),
+    session_name: record.sessionName,
+    alias: record.alias,
+    title: record.title,
+    template: record.template,
+    state: publicState(record, sight),
+    ...standing,
+    wanted: awake.wake,
+    wake_reasons: awake.wake ? [PUBLIC_REASON[awake.reason]] : [],
+    sleep_reason: record.sleepReason,
+    provider: record.provider,
+    command: record.command,
+    work_dir: record.workDir,
+    session_key: record.sessionKey,
+    resume_flag: record.metadata['resume_flag'] ?? '',
+    resume_style: record.metadata['resume_style'] ?? '',
+    resume_command: record.metadata['resume_command'] ?? '',
+    attached: observation !== undefined && isAttached(observation),
+    created_at: rfc3339(record.createdAt),
+    ...(observation?.lastActivity === undefined ? {} : { last_active: rfc3339(observation.lastActivity) }),
+    ...pidOf(sight),
+    restarts: Math.max(0, record.generation - 2),
+    ...(gate.kind === 'open' || sight.kind === 'running' ? {} : { next_try_at: rfc3339(gate.nextTryAt) }),
+    ...lifeDetails(record),
+    depends_on: facts.desired?.dependsOn ?? [],
+  };
+}
+
+/** Source: the reason words of Gas City's session list. */
+const PUBLIC_REASON: Readonly<Record<WakeReason, string>> = {
+  'pending-create': 'create',
+  'named-always': 'config',
+  manual: 'session',
+  dependency: 'dependency',
+  attached: 'attached',
+  pending: 'pending',
+  'on-demand:running': 'config',
+  pin: 'pin',
+};
+
+function awakeOf(facts: ViewFacts): AwakeDecision {
+  const { sight } = facts;
+  return decideAwake({
+    now: facts.now,
+    record: facts.record,
+    desired: facts.desired,
+    running: sight.kind === 'running',
+    attached: sight.kind === 'running' && isAttached(sight.observation),
+    pending: facts.glimpse?.activity.kind === 'asking',
+    needed: facts.needed,
+  });
+}
+
+type Standing = Pick<SessionView, 'condition' | 'since' | 'detail'>;
+
+function standing(condition: SessionCondition, since: number | undefined, detail: string): Standing {
+  return {
+    condition,
+    ...(since === undefined ? {} : { since: rfc3339(since) }),
+    ...(detail === '' ? {} : { detail }),
+  };
+}
+
+function standingOf(facts: ViewFacts, awake: AwakeDecision): Standing {
+  const { record, operation, sight } = facts;
+  const question = record.metadata[WAITS_FOR_KEY] ?? '';
+  if (record.closed)
+    return standing(
+      'closed',
+      parseRfc3339(record.metadata['closed_at']),
+      record.metadata['close_reason'] ?? '',
+    );
+  if (operation?.kind === 'start' || (operation?.kind === 'continue-start' && question === ''))
+    return standing('starting', record.lastWokeAt, progressText(operation.progress));
+  const leaving = leavingOf(facts);
+  if (leaving) return leaving;
+  switch (sight.kind) {
+    case 'unknown':
+      return standing('unknown', undefined, sight.reason);
+    case 'running':
+      return runningStanding(facts, sight);
+    case 'exited':
+    case 'absent':
+      return downStanding(facts, awake);
+  }
+}
+
+function leavingOf(facts: ViewFacts): Standing | undefined {
+  const { record, sight, operation } = facts;
+  if (sight.kind !== 'running') return undefined;
+  const intent = stopIntent(record);
+  if (intent || operation?.kind === 'stop')
+    return standing('draining', undefined, `is being stopped: ${intent ?? 'by the controller'}`);
+  const drain = drainOf(record);
+  if (!drain) return undefined;
+  const waits = isAttached(sight.observation) ? 'a person is attached' : 'waits until it is idle';
+  return standing('draining', drain.since, `${drain.reason}: ${waits}`);
+}
+
+function runningStanding(facts: ViewFacts, sight: Extract<Sight, { kind: 'running' }>): Standing {
+  const { record, glimpse, now } = facts;
+  const { lastActivity } = sight.observation;
+  if (glimpse?.activity.kind === 'asking') return standing('waits', lastActivity, glimpse.activity.what);
+  const question = record.metadata[WAITS_FOR_KEY] ?? '';
+  if (question !== '') return standing('waits', record.lastWokeAt, question);
+  if (startIncomplete(record)) return standing('starting', record.lastWokeAt, 'its start is taken up again');
+  const detail = glimpse?.lastLine ?? '';
+  if (glimpse?.activity.kind === 'busy') return standing('working', lastActivity, detail);
+  if (lastActivity === undefined) return standing('running', record.lastWokeAt, detail);
+  // Only an input box that waits proves idleness against fresh output.
+  const waitsForInput = glimpse?.activity.kind === 'idle' && glimpse.activity.composer !== undefined;
+  const works = now - lastActivity < ACTIVE_MS && !waitsForInput;
+  return standing(works ? 'working' : 'idle', lastActivity, detail);
+}
+
+function downStanding(facts: ViewFacts, awake: AwakeDecision): Standing {
+  const { record, desired, now } = facts;
+  const since = parseRfc3339(record.metadata['slept_at']) ?? parseRfc3339(record.metadata['suspended_at']);
+  if (record.state === 'suspended') return standing('suspended', since, 'until gc session wake');
+  if (desired?.suspended) return standing('suspended', since, 'its agent is suspended');
+  const gate = startGate(readCrashState(record.metadata, now), now);
+  if (gate.kind !== 'open') return gatedStanding(record, gate, since);
+  if (desired?.resolution === 'unresolvable') return standing('stopped', since, desired.problem.message);
+  if (!awake.wake)
+    return standing(record.state === 'stopped' ? 'stopped' : 'asleep', since, restText(record, awake.reason));
+  if (!facts.controlled) return standing('stopped', since, 'no controller runs');
+  return standing('starting', since, waitText(facts));
+}
+
+function gatedStanding(
+  record: SessionRecord,
+  gate: Exclude<StartGate, { kind: 'open' }>,
+  since: number | undefined,
+): Standing {
+  const condition = gate.kind === 'quarantined' ? 'quarantined' : 'backing-off';
+  const exit = lastExitOf(record);
+  const lastLine =
+    exit?.last_lines
+      .split('\n')
+      .findLast((line) => line.trim() !== '')
+      ?.trim() ?? '';
+  return standing(condition, since, lastLine === '' ? gate.reason : `${gate.reason}: "${lastLine}"`);
+}
+
+function waitText(facts: ViewFacts): string {
+  const missing = (facts.desired?.dependsOn ?? []).filter((t) => facts.templates.has(t) && !facts.up.has(t));
+  return missing.length > 0 ? `after ${missing.join(', ')}` : 'waits for its turn';
+}
+
+function restText(record: SessionRecord, reason: string): string {
+  if (reason === 'no-wake-reason') return record.sleepReason;
+  return reason === 'orphaned' ? 'its agent is not in the config any more' : reason;
+}
+
+function progressText(progress: StartProgress | undefined): string {
+  if (!progress) return '';
+  switch (progress.kind) {
+    case 'step':
+      return progress.step;
+    case 'answered':
+      return `answered: ${progress.dialog}`;
+    case 'waiting':
+      return progress.what;
+  }
+}
+
+/** Source: Gas City's session info: `awake` reads active, `drained` asleep, and active without a runtime is asleep. */
+function publicState(record: SessionRecord, sight: Sight): string {
+  if (record.closed) return '';
+  const state = record.state === 'awake' ? 'active' : record.state === 'drained' ? 'asleep' : record.state;
+  const gone = sight.kind === 'absent' || sight.kind === 'exited';
+  return state === 'active' && gone ? 'asleep' : state;
+}
+
+function pidOf(sight: Sight): { pid?: number } {
+  if (sight.kind !== 'running' || sight.observation.liveness.kind !== 'running') return {};
+  const { pid } = sight.observation.liveness;
+  return pid === undefined ? {} : { pid };
+}
+
+function lifeDetails(record: SessionRecord): Pick<SessionView, 'last_exit' | 'answered' | 'started_ms'> {
+  const exit = lastExitOf(record);
+  const startedMs = Number(record.metadata[STARTED_MS_KEY] || Number.NaN);
+  const answered = parseStrings(record.metadata[ANSWERED_KEY]);
+  return {
+    ...(exit ? { last_exit: exit } : {}),
+    ...(answered.length > 0 ? { answered } : {}),
+    ...(Number.isFinite(startedMs) ? { started_ms: startedMs } : {}),
+  };
+}
+
+export function lastExitOf(record: SessionRecord): SessionView['last_exit'] | undefined {
+  const { code, signal, at, last_lines: lines } = parseObject(record.metadata[LAST_EXIT_KEY]) ?? {};
+  if (typeof at !== 'string') return undefined;
+  return {
+    ...(typeof code === 'number' ? { code } : {}),
+    ...(typeof signal === 'string' ? { signal } : {}),
+    at,
+    last_lines: typeof lines === 'string' ? lines : '',
+  };
+}

@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest';
+import { type Ids, seededIds } from '../platform/ids.ts';
+import type { RuntimeEvent } from '../runtime/provider.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { stopIntent } from './session-facts.ts';
+import { CityHarness, cityYaml } from './testing/city-harness.ts';
+import type { Faults } from './testing/mortal.ts';
+
+/**
+ * A controller, the fake provider and faults in one process: calls fail, before or after their effect; notifications are
+ * lost, doubled and late; the controller is killed at any moment. `GC_SIM_RUNS` runs more, `GC_SIM_SEED` one seed again.
+ */
+const RUNS = Number(process.env['GC_SIM_RUNS'] ?? 6);
+const FIRST_SEED = Number(process.env['GC_SIM_SEED'] ?? 1);
+const STEPS = 40;
+const NAMES = ['a', 'b', 'c', 'd'];
+
+class Chaos implements Faults {
+  readonly ids: Ids;
+  /** Probability of a fault per call. */
+  level = 0.08;
+  readonly violations: string[] = [];
+  watch: ((method: string, name: string) => void) | undefined;
+
+  constructor(seed: number) {
+    this.ids = seededIds(`sim:${seed}`);
+  }
+
+  next(): ReturnType<Faults['next']> {
+    const roll = this.ids.random() / this.level;
+    if (roll >= 1) return 'fine';
+    if (roll < 0.4) return 'fails';
+    if (roll < 0.8) return 'fails after its effect';
+    return roll < 0.9 ? 'dies before' : 'dies after';
+  }
+
+  before(method: string, name: string): void {
+    this.watch?.(method, name);
+  }
+
+  pick<T>(items: readonly T[]): T {
+    const item = items[Math.floor(this.ids.random() * items.length)];
+    if (item === undefined) throw new Error('nothing to pick from');
+    return item;
+  }
+
+  /** Lost, doubled, or fine; a lost one stands for a late one, because the patrol comes later. */
+  deliver(event: RuntimeEvent): readonly RuntimeEvent[] {
+    const roll = this.ids.random();
+    if (roll < 0.25) return [];
+    return roll < 0.4 ? [event, event] : [event];
+  }
+}
+
+class Simulation {
+  readonly chaos: Chaos;
+  readonly h: CityHarness;
+  readonly commands = new Map(NAMES.map((name) => [name, `run-${name}`]));
+  readonly suspended = new Set<string>();
+
+  constructor(seed: number) {
+    this.chaos = new Chaos(seed);
+    this.h = new CityHarness(this.#yaml(), { seed, faults: this.chaos });
+    this.h.provider.deliver = (event) => this.chaos.deliver(event);
+    this.h.provider.scripts.fallback = { delayMs: 1_500 };
+    for (const name of NAMES) this.h.provider.waitForIdleErrors.set(name, undefined);
+    this.chaos.watch = (method, name) => this.#check(method, name);
+  }
+
+  /** Never a second process under one name; nothing that lives is ended without a reason on record. */
+  #check(method: string, name: string): void {
+    const session = this.h.provider.sessions.get(name);
+    const lives = session !== undefined && session.ended === undefined;
+    if (method === 'start' && lives) this.chaos.violations.push(`start of ${name}, which lives`);
+    if (method !== 'stop' || !lives || this.h.killed) return;
+    const token = session.config.env['GC_INSTANCE_TOKEN'];
+    const record = this.#recordNow(name);
+    const reason =
+      record && (stopIntent(record) ?? (record.state === 'creating' ? 'a start that failed' : undefined));
+    if (reason === undefined && record?.instanceToken === token)
+      this.chaos.violations.push(
+        `stop of ${name} without a reason: ${record?.state} ${record?.stateReason} ${record?.sleepReason} gen ${record?.generation}`,
+      );
+  }
+
+  #recordNow(name: string): SessionRecord | undefined {
+    return this.h.recordsNow().find((record) => record.sessionName === name);
+  }
+
+  #yaml(): string {
+    const text = cityYaml(
+      ['a', ['b', 'depends_on: [a]'], ['c', 'depends_on: [a]'], 'd'],
+      'daemon: { max_restarts: 0, shutdown_timeout: 1s }',
+    );
+    return NAMES.reduce((yaml, name) => yaml.replace(`run-${name}\n`, `${this.commands.get(name)}\n`), text);
+  }
+
+  async run(): Promise<void> {
+    await this.#up();
+    for (let step = 0; step < STEPS; step += 1) {
+      await this.#act();
+      await this.h.pass(this.chaos.pick([100, 500, 3_000]));
+      if (this.h.killed) await this.#up();
+    }
+    await this.#calm();
+  }
+
+  async #up(): Promise<void> {
+    for (;;) {
+      const up = this.h.up();
+      up.catch(() => undefined); // killed while it came up
+      await this.h.until(() => this.h.killed || this.h.isUp);
+      if (!this.h.killed) return;
+    }
+  }
+
+  async #act(): Promise<void> {
+    const { h, chaos } = this;
+    const name = chaos.pick(NAMES);
+    const living = [...h.provider.sessions].filter(([, session]) => !session.ended).map(([id]) => id);
+    switch (
+      chaos.pick(['crash', 'crash', 'lose', 'edit', 'kill', 'suspend', 'wake', 'controller', 'nothing'])
+    ) {
+      case 'crash':
+        if (living.length > 0) h.provider.crash(chaos.pick(living), { code: 1 }, 'oh no');
+        return;
+      case 'lose':
+        if (chaos.ids.random() < 0.3) h.provider.loseInfrastructure('server gone');
+        return;
+      case 'edit':
+        this.commands.set(name, `run-${name}-${chaos.ids.hex(2)}`);
+        h.writeConfig(this.#yaml());
+        h.touchConfig();
+        return;
+      case 'controller':
+        h.kill();
+        await this.#up();
+        return;
+      case 'kill':
+        return this.#person(() => h.api.kill(name));
+      case 'suspend':
+        return this.#person(
+          () => h.api.suspend(name),
+          () => this.suspended.add(name),
+        );
+      case 'wake':
+        // Even without an answer it may have been done.
+        this.suspended.delete(name);
+        return this.#person(() => h.api.wake(name));
+      case 'nothing':
+        return;
+    }
+  }
+
+  /** A person's command; what was acknowledged must hold, what was not may have happened or not. */
+  async #person(command: () => Promise<unknown>, acknowledged: () => void = () => undefined): Promise<void> {
+    if (!this.h.isUp) return;
+    let over = false;
+    const done = command().then(acknowledged, () => undefined);
+    void done.then(() => {
+      over = true;
+    });
+    await this.h.until(() => over || this.h.killed);
+  }
+
+  /** Faults end. Then what is wanted runs, with the config in force, and nothing moves any more. */
+  async #calm(): Promise<void> {
+    const { h, chaos } = this;
+    chaos.level = Number.EPSILON;
+    h.provider.deliver = (event) => [event];
+    if (!h.isUp) await this.#up();
+    const maybeSuspended = (await h.records('suspended')).map((record) => record.sessionName);
+    for (const name of this.suspended)
+      expect(maybeSuspended, 'an acknowledged suspend holds').toContain(name);
+    for (const name of maybeSuspended) await this.#person(() => h.api.wake(name));
+    h.touchConfig();
+    await h
+      .until(async () => {
+        if (h.killed) await this.#up();
+        return this.#allRun();
+      }, 1_500_000)
+      .catch(async (error: unknown) => {
+        throw new Error(
+          `${String(error)}\n${JSON.stringify([await h.api.sessions(), [...this.commands], h.lines.slice(-5)], null, 1)}`,
+        );
+      });
+    await h.pass(31_000);
+    const marker = h.city.db.changeMarker();
+    const starts = h.starts();
+    await h.pass(120_000);
+    expect(h.starts(), 'nothing starts in a quiet city').toBe(starts);
+    expect(h.city.db.changeMarker(), 'nothing is written in a quiet city').toBe(marker);
+    expect(chaos.violations).toEqual([]);
+  }
+
+  async #allRun(): Promise<boolean> {
+    const active = await this.h.records('active');
+    return NAMES.every((name) => {
+      const session = this.h.provider.sessions.get(name);
+      const lives = session !== undefined && !session.ended;
+      return (
+        lives &&
+        session.config.command === this.commands.get(name) &&
+        active.some((r) => r.sessionName === name)
+      );
+    });
+  }
+}
+
+describe('simulation', () => {
+  it.each(Array.from({ length: RUNS }, (_, i) => FIRST_SEED + i))(
+    'seed %i',
+    { timeout: 120_000 },
+    async (seed) => {
+      const simulation = new Simulation(seed);
+      try {
+        await simulation.run();
+      } finally {
+        await simulation.h.end();
+      }
+    },
+  );
+});
+
+describe('a controller killed at every step', () => {
+  /** A start, a death, a change of the config: what the runtime is asked for in between is what is cut off. */
+  const story = async (faults: Faults & { calls: number }) => {
+    const yaml = cityYaml(['a', ['b', 'depends_on: [a]']]);
+    const h = new CityHarness(yaml, { faults });
+    h.provider.scripts.fallback = { delayMs: 300 };
+    for (const name of ['a', 'b']) h.provider.waitForIdleErrors.set(name, undefined);
+    try {
+      h.up().catch(() => undefined); // killed while it came up
+      await h.until(() => h.killed || h.isUp);
+      await h.pass(1_500);
+      if (!h.killed && h.provider.sessions.has('a')) h.provider.crash('a', { code: 1 });
+      await h.pass(1_500);
+      h.writeConfig(yaml.replace('run-b', 'run-b-new'));
+      if (!h.killed) h.touchConfig();
+      await h.pass(1_500);
+      await h.until(async () => {
+        if (h.killed) await h.up();
+        const settled = (await h.records('active')).length === 2;
+        return settled && h.provider.sessions.get('b')?.config.command === 'run-b-new';
+      });
+      return [...h.provider.sessions.values()].filter((session) => !session.ended).length;
+    } finally {
+      await h.end();
+    }
+  };
+
+  const killAt = (at: number, fate: 'dies before' | 'dies after') => ({
+    calls: 0,
+    next(): ReturnType<Faults['next']> {
+      this.calls += 1;
+      return this.calls === at ? fate : 'fine';
+    },
+  });
+
+  it('leaves nothing that the next one does not settle', { timeout: 240_000 }, async () => {
+    const whole = killAt(-1, 'dies before');
+    expect(await story(whole)).toBe(2);
+    expect(whole.calls).toBeGreaterThan(15);
+    for (let at = 1; at <= whole.calls; at += 1) {
+      const fates =
+        RUNS > 6
+          ? (['dies before', 'dies after'] as const)
+          : ([at % 2 === 0 ? 'dies before' : 'dies after'] as const);
+      for (const fate of fates)
+        expect(await story(killAt(at, fate)), `killed at call ${at} (${fate})`).toBe(2);
+    }
+  });
+});

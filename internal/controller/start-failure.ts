@@ -1,0 +1,80 @@
+import { shortDuration } from '../platform/duration.ts';
+import { messageOf } from '../platform/errors.ts';
+import {
+  DiedDuringStartupError,
+  describeExit,
+  RuntimeUnavailableError,
+  SessionExistsError,
+  SessionInitializingError,
+  SessionNotFoundError,
+} from '../runtime/errors.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { type OwnDeath, ownEnding } from './endings.ts';
+import type { ExecutorContext } from './executor.ts';
+import type { Operation } from './operation.ts';
+import { endingWrite, storedDecision } from './record-changes.ts';
+import type { StartOutcome } from './start-operation.ts';
+
+/** Lines of the screen that are kept as the reason of a start that did not become ready. */
+const TIMED_OUT_LINES = 20;
+
+/** What a failed start costs the session: nothing when it was not its fault. */
+export async function commitStartFailure(
+  context: ExecutorContext,
+  operation: Operation,
+  record: SessionRecord,
+  error: unknown,
+): Promise<StartOutcome> {
+  if (isUndecided(context, operation, error)) return { kind: 'undecided', error };
+  const death = await endedDeath(context, operation, record, error);
+  const ending = ownEnding(record, death, context.ending());
+  await context.db.commit({
+    beads: [endingWrite(record, ending)],
+    events: ending.events,
+    decisions: ending.decisions.map(storedDecision),
+  });
+  return { kind: 'failed', record, death, error };
+}
+
+/**
+ * The name is taken, the runtime could not be asked or went as a whole, somebody called it off: the record stays in the
+ * middle of its start, and the next look says what is there.
+ */
+function isUndecided(context: ExecutorContext, operation: Operation, error: unknown): boolean {
+  const aborted = operation.aborted?.kind;
+  return (
+    aborted === 'cancelled' ||
+    aborted === 'shutdown' ||
+    context.lostDuring(operation) ||
+    error instanceof RuntimeUnavailableError ||
+    error instanceof SessionExistsError ||
+    error instanceof SessionInitializingError ||
+    error instanceof SessionNotFoundError
+  );
+}
+
+/** Whatever half of it still lives is ended: half a start is none. What its screen showed last is the reason. */
+async function endedDeath(
+  context: ExecutorContext,
+  operation: Operation,
+  record: SessionRecord,
+  error: unknown,
+): Promise<OwnDeath> {
+  if (error instanceof DiedDuringStartupError) {
+    return {
+      exit: error.exit,
+      lastLines: error.lastLines,
+      how: `${describeExit(error.exit)} during startup`,
+    };
+  }
+  const name = operation.sessionName;
+  // It may not have got as far as a screen.
+  const lastLines = await context.provider.peek(name, TIMED_OUT_LINES).catch(() => '');
+  await context.provider.stop(name, { instanceToken: record.instanceToken });
+  const waited = shortDuration(context.time.lived() - operation.since);
+  const how =
+    operation.aborted?.kind === 'deadline'
+      ? `not ready after ${waited}`
+      : `start failed: ${messageOf(error)}`;
+  return { exit: undefined, lastLines, how };
+}

@@ -1,0 +1,252 @@
+import { mkdir } from 'node:fs/promises';
+import { CONTROLLER_ACTOR } from '../events/event-types.ts';
+import { shortDuration } from '../platform/duration.ts';
+import { GcError, messageOf } from '../platform/errors.ts';
+import { StartFailedError } from '../runtime/errors.ts';
+import { canContinueStart, type StartResult } from '../runtime/provider.ts';
+import type { RuntimeConfig } from '../runtime/runtime-config.ts';
+import { displayName } from '../session/display.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { preWakeCommit } from '../session/start-transitions.ts';
+import { commitStarted, type MetadataPatch, type StartedFingerprints } from '../session/transitions.ts';
+import type { OwnDeath } from './endings.ts';
+import type { ExecutorContext } from './executor.ts';
+import { parseObject, parseStrings } from './json-text.ts';
+import type { ResolvedDesired } from './model.ts';
+import type { Operation } from './operation.ts';
+import type { Action } from './plan.ts';
+import { WAITS_FOR_KEY } from './session-facts.ts';
+import { nextConversation, startConfig } from './start-config.ts';
+import { commitStartFailure } from './start-failure.ts';
+
+export type StartAction = Extract<Action, { kind: 'start' }>;
+export type ContinueAction = Extract<Action, { kind: 'continue-start' }>;
+
+/** Metadata of ours that describes the current life for people. */
+export const STARTED_MS_KEY = 'started_ms';
+export const ANSWERED_KEY = 'answered_dialogs';
+/** JSON of the fingerprints that the start under way began with: the config may change before it is complete. */
+const STARTING_HASHES_KEY = 'starting_hashes';
+
+/** How one start ended. */
+export type StartOutcome =
+  | { readonly kind: 'started'; readonly record: SessionRecord; readonly result: StartResult }
+  /** It lives and asks something that a person must answer; the start goes on after that. */
+  | { readonly kind: 'asks'; readonly record: SessionRecord; readonly question: string }
+  | {
+      readonly kind: 'failed';
+      readonly record: SessionRecord;
+      readonly death: OwnDeath;
+      readonly error: unknown;
+    }
+  /** Nothing happened, or nothing that counts: the next pass looks again. */
+  | { readonly kind: 'undecided'; readonly error: unknown };
+
+/** Intent first, then the process, then the outcome. The caller keeps other operations off the session. */
+export async function runStart(
+  context: ExecutorContext,
+  operation: Operation,
+  action: StartAction,
+): Promise<StartOutcome> {
+  const { desired, sessionName } = action;
+  const record = await writeIntent(context, operation, action);
+  return finishStart(context, operation, record, desired, async (config) => {
+    await makeWorkDir(desired);
+    return context.provider.start(sessionName, config, providerOptions(context, operation));
+  });
+}
+
+/** Takes up a start that lives but was never completed. No new life begins. */
+export async function runContinuation(
+  context: ExecutorContext,
+  operation: Operation,
+  action: ContinueAction,
+): Promise<StartOutcome> {
+  const { desired, sessionName, record } = action;
+  return finishStart(context, operation, record, desired, async (config) => {
+    const { provider } = context;
+    if (!canContinueStart(provider)) throw new GcError('internal', `${provider.kind} cannot take up a start`);
+    return provider.continueStart(sessionName, config, providerOptions(context, operation));
+  });
+}
+
+function providerOptions(context: ExecutorContext, operation: Operation) {
+  return {
+    signal: operation.signal,
+    onProgress: (progress: Parameters<ExecutorContext['progressed']>[1]) =>
+      context.progressed(operation, progress),
+  };
+}
+
+async function finishStart(
+  context: ExecutorContext,
+  operation: Operation,
+  record: SessionRecord,
+  desired: ResolvedDesired,
+  perform: (config: RuntimeConfig) => Promise<StartResult>,
+): Promise<StartOutcome> {
+  const began = context.clock.monotonic();
+  const deadline = startDeadline(context, operation, desired.startupTimeoutMs);
+  try {
+    const result = await perform(configOf(record, desired));
+    const tookMs = context.clock.monotonic() - began;
+    return result.kind === 'ready'
+      ? await commitReady(context, record, desired, result, tookMs)
+      : await commitQuestion(context, record, result);
+  } catch (error) {
+    return await commitStartFailure(context, operation, record, error);
+  } finally {
+    deadline.abort();
+  }
+}
+
+function configOf(record: SessionRecord, desired: ResolvedDesired): RuntimeConfig {
+  return startConfig(desired, {
+    recordId: record.id,
+    generation: record.generation,
+    continuationEpoch: record.continuationEpoch,
+    instanceToken: record.instanceToken,
+    alias: record.alias,
+    origin: record.origin,
+    conversation: { key: record.sessionKey, first: record.startedConfigHash === '' },
+  });
+}
+
+async function writeIntent(
+  context: ExecutorContext,
+  operation: Operation,
+  action: StartAction,
+): Promise<SessionRecord> {
+  const { record, desired } = action;
+  const now = context.clock.now();
+  const conversation = nextConversation(desired, record, context.ids);
+  const { coreHash, liveHash, breakdown } = desired;
+  const patch: MetadataPatch = {
+    ...preWakeCommit(record, context.ids.hex(16), now),
+    state: 'creating',
+    state_reason: action.why,
+    operation_id: operation.id,
+    operation_deadline: new Date(now + desired.startupTimeoutMs).toISOString(),
+    session_key: conversation.key,
+    // Cleared until this start is complete when the conversation begins: a retry must not resume what never was.
+    ...(conversation.first ? { started_config_hash: '', started_live_hash: '' } : {}),
+    [STARTING_HASHES_KEY]: JSON.stringify({ coreHash, liveHash, breakdown }),
+    [WAITS_FOR_KEY]: '',
+    provider: desired.provider,
+    provider_kind: desired.providerKind,
+    command: desired.config.command,
+    work_dir: desired.config.workDir,
+    resume_flag: desired.resume.resumeFlag,
+    resume_style: desired.resume.resumeStyle,
+    resume_command: desired.resume.resumeCommand,
+    wake_mode: desired.wakeMode === 'fresh' ? 'fresh' : '',
+  };
+  return context.store.apply(record.id, patch, { expectedRevision: record.revision });
+}
+
+/** Ends the start when its time is over, counted in time that this process lived through. */
+function startDeadline(context: ExecutorContext, operation: Operation, timeoutMs: number): AbortController {
+  const over = new AbortController();
+  context.time.sleepUntil(context.time.lived() + timeoutMs, over.signal).then(
+    () => operation.abort('deadline'),
+    // The start ended first.
+    () => undefined,
+  );
+  return over;
+}
+
+async function makeWorkDir(desired: ResolvedDesired): Promise<void> {
+  const { workDir } = desired.config;
+  try {
+    await mkdir(workDir, { recursive: true });
+  } catch (error) {
+    throw new StartFailedError('work-dir', `cannot make the work dir ${workDir}: ${messageOf(error)}`, {
+      cause: error,
+      next: 'check the path and its permissions',
+    });
+  }
+}
+
+async function commitReady(
+  context: ExecutorContext,
+  record: SessionRecord,
+  desired: ResolvedDesired,
+  result: StartResult,
+  tookMs: number,
+): Promise<StartOutcome> {
+  const patch: MetadataPatch = {
+    ...commitStarted(startingHashes(record, desired), {
+      confirm: true,
+      now: context.clock.now(),
+      clearSleepReason: true,
+      clearPendingCreateClaim: true,
+    }),
+    operation_id: '',
+    operation_deadline: '',
+    [STARTING_HASHES_KEY]: '',
+    [STARTED_MS_KEY]: String(Math.round(tookMs)),
+    [ANSWERED_KEY]: answeredText(record, result),
+    [WAITS_FOR_KEY]: '',
+  };
+  const why = `ready in ${shortDuration(tookMs)}`;
+  const committed = await context.store.apply(record.id, patch, {
+    events: [{ type: 'session.woke', actor: CONTROLLER_ACTOR, subject: displayName(record), message: why }],
+    decisions: [{ what: 'started', why, inputs: { answered: result.answered }, ...warningLines(result) }],
+  });
+  return { kind: 'started', record: committed, result };
+}
+
+/** The start stays open: its record says what is asked, and who asks. Writes nothing when the question is the same. */
+async function commitQuestion(
+  context: ExecutorContext,
+  record: SessionRecord,
+  result: Extract<StartResult, { kind: 'waits-for-person' }>,
+): Promise<StartOutcome> {
+  const { question } = result;
+  context.memory.askedAt.set(record.sessionName, context.clock.now());
+  if (record.metadata[WAITS_FOR_KEY] === question) return { kind: 'asks', record, question };
+  const asked = await context.store.apply(
+    record.id,
+    { [WAITS_FOR_KEY]: question, [ANSWERED_KEY]: answeredText(record, result) },
+    {
+      events: [
+        {
+          type: 'session.updated',
+          actor: CONTROLLER_ACTOR,
+          subject: displayName(record),
+          message: `waits for a person: ${question}`,
+        },
+      ],
+      decisions: [
+        {
+          what: 'wait',
+          why: `a person must answer: ${question}`,
+          inputs: { answered: result.answered },
+          lines: result.screen.split('\n').slice(-QUESTION_LINES),
+        },
+      ],
+    },
+  );
+  return { kind: 'asks', record: asked, question };
+}
+
+const QUESTION_LINES = 20;
+
+/** Dialogs that were answered before a person's question count too. */
+function answeredText(record: SessionRecord, result: StartResult): string {
+  const before = record.metadata[WAITS_FOR_KEY] ? parseStrings(record.metadata[ANSWERED_KEY]) : [];
+  const all = [...before, ...result.answered];
+  return all.length > 0 ? JSON.stringify(all) : '';
+}
+
+function startingHashes(record: SessionRecord, desired: ResolvedDesired): StartedFingerprints {
+  const stored = parseObject(record.metadata[STARTING_HASHES_KEY]);
+  const { coreHash, liveHash, breakdown } = stored ?? {};
+  if (typeof coreHash !== 'string' || typeof liveHash !== 'string' || typeof breakdown !== 'object')
+    return desired;
+  return { coreHash, liveHash, breakdown: { ...desired.breakdown, ...breakdown } };
+}
+
+function warningLines(result: StartResult): { lines?: readonly string[] } {
+  return result.warnings.length > 0 ? { lines: result.warnings } : {};
+}

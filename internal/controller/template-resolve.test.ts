@@ -1,0 +1,265 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { City } from '../config/city.ts';
+import { loadCity } from '../config/load-city.ts';
+import { seededIds } from '../platform/ids.ts';
+import { DesiredBook, desiredRequests } from './desired-state.ts';
+import type { Desired, ResolvedDesired } from './model.ts';
+import { nextConversation, startConfig } from './start-config.ts';
+import { templateResolver } from './template-resolve.ts';
+import { aRecord } from './testing/plan.fixtures.ts';
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'gc-resolve-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const programs = new Set(['claude', 'codex', 'opencode']);
+const BEACON_AT = new Date(2026, 0, 2, 3, 4, 5).getTime();
+
+async function load(yaml: string): Promise<City> {
+  writeFileSync(join(dir, 'city.yaml'), yaml);
+  const loaded = await loadCity(dir, { env: {} });
+  if (loaded.kind !== 'ok') throw new Error(JSON.stringify(loaded.problems, null, 1));
+  return loaded.city;
+}
+
+async function desired(
+  yaml: string,
+  env: Record<string, string> = {},
+): Promise<ReadonlyMap<string, Desired>> {
+  const city = await load(yaml);
+  const resolver = templateResolver({
+    city,
+    env: { PATH: '/bin', HOME: '/home/me', ...env },
+    lookPath: (program) => (programs.has(program) ? `/bin/${program}` : undefined),
+    beaconAt: BEACON_AT,
+    program: '/opt/gc',
+  });
+  return new DesiredBook(city, resolver).desired([]);
+}
+
+async function one(yaml: string, name: string): Promise<ResolvedDesired> {
+  const found = (await desired(yaml)).get(name);
+  if (found?.resolution !== 'resolved') throw new Error(JSON.stringify(found));
+  return found;
+}
+
+const always = (...agents: string[]) =>
+  `workspace: { name: town }\nagents:\n${agents.map((a) => `  - ${a}\n`).join('')}named_sessions:\n${agents
+    .map((a) => `  - { template: ${/name: ([a-z]+)/.exec(a)?.[1]}, mode: always }\n`)
+    .join('')}`;
+
+describe('template resolution', () => {
+  it('gives Claude Code its options, and the prompt as an argument with the beacon', async () => {
+    mkdirSync(join(dir, 'prompts'));
+    writeFileSync(join(dir, 'prompts', 'mayor.template.md'), "You're {{ .AgentName }} of {{ .CityRoot }}.");
+    const found = await one(
+      always('{ name: mayor, provider: claude, prompt_template: prompts/mayor.template.md }'),
+      'mayor',
+    );
+    expect(found.config.command).toBe('claude --dangerously-skip-permissions --effort max');
+    expect(found.config.promptFlag).toBe('');
+    expect(found.config.promptSuffix).toBe(
+      `'[town] mayor • 2026-01-02T03:04:05\n\nYou'\\''re mayor of ${dir}.'`,
+    );
+    expect(found.config.nudge).toBe('');
+    expect(found.resume).toMatchObject({ resumeFlag: '--resume', sessionIdFlag: '--session-id' });
+    expect(found.config).toMatchObject({ providerName: 'claude', workDir: dir });
+  });
+
+  it('types the prompt where the program takes no argument, before the nudge', async () => {
+    const found = await one(always('{ name: mayor, provider: opencode, nudge: begin }'), 'mayor');
+    expect(found.config.promptSuffix).toBe('');
+    expect(found.config.nudge).toBe('[town] mayor • 2026-01-02T03:04:05\n\n---\n\nbegin');
+  });
+
+  it('tells a bare command nothing that nobody wrote', async () => {
+    const found = await one(always('{ name: mayor, start_command: "sh agent.sh" }'), 'mayor');
+    expect(found.config).toMatchObject({ command: 'sh agent.sh', nudge: '', promptSuffix: '' });
+  });
+
+  it('unsets what a city agent must not inherit, and gives a rig agent its rig', async () => {
+    const yaml =
+      `${always('{ name: mayor, start_command: x }')}  - { template: worker, dir: rig, mode: always }\nrigs: [{ name: rig, path: rig }]\n`.replace(
+        'named_sessions:',
+        '  - { name: worker, dir: rig, start_command: x }\nnamed_sessions:',
+      );
+    mkdirSync(join(dir, 'rig'));
+    const all = await desired(yaml, { GC_RIG: 'elsewhere', CLAUDECODE: '1', SECRET: 's' });
+    const env = (name: string) => {
+      const found = all.get(name);
+      return found?.resolution === 'resolved' ? found.config.env : {};
+    };
+    expect(env('mayor')).toMatchObject({
+      GC_RIG: '',
+      GC_RIG_ROOT: '',
+      BEADS_DIR: '',
+      CLAUDECODE: '',
+      GC_BIN: '/opt/gc',
+    });
+    expect(env('mayor')).not.toHaveProperty('SECRET');
+    expect(env('rig--worker')).toMatchObject({
+      GC_RIG: 'rig',
+      GC_RIG_ROOT: join(dir, 'rig'),
+      BEADS_DIR: join(dir, 'rig', '.beads'),
+      GC_ALIAS: 'rig/worker',
+      GC_DIR: join(dir, 'rig'),
+    });
+  });
+
+  it('refuses only the agent whose program is not there, and says which', async () => {
+    const all = await desired(always('{ name: mayor, provider: claude }', '{ name: gem, provider: gemini }'));
+    expect(all.get('mayor')?.resolution).toBe('resolved');
+    expect(all.get('gem')).toMatchObject({
+      resolution: 'unresolvable',
+      problem: { code: 'provider-not-found', message: expect.stringContaining('gemini') },
+      source: { file: join(dir, 'city.yaml') },
+    });
+  });
+
+  it('CFG-08 refuses only the agent whose prompt went away after loading', async () => {
+    mkdirSync(join(dir, 'prompts'));
+    const file = join(dir, 'prompts', 'mayor.md');
+    writeFileSync(file, 'x');
+    const city = await load(always('{ name: mayor, start_command: x, prompt_template: prompts/mayor.md }'));
+    rmSync(file);
+    const resolver = templateResolver({
+      city,
+      env: {},
+      lookPath: () => undefined,
+      beaconAt: 0,
+      program: 'gc',
+    });
+    const all = await new DesiredBook(city, resolver).desired([]);
+    expect(all.get('mayor')).toMatchObject({ resolution: 'unresolvable' });
+    expect(JSON.stringify(all.get('mayor'))).toContain('mayor.md');
+  });
+
+  it('CFG-02 CFG-03 has one fingerprint whatever the time, the life and the environment', async () => {
+    const yaml = always(
+      '{ name: mayor, provider: claude, depends_on: [worker] }',
+      '{ name: worker, start_command: x }',
+    );
+    const city = await load(yaml);
+    const at = async (beaconAt: number, env: Record<string, string>) => {
+      const resolver = templateResolver({ city, env, lookPath: () => '/bin/x', beaconAt, program: 'gc' });
+      const found = (await new DesiredBook(city, resolver).desired([])).get('mayor');
+      return found?.resolution === 'resolved' ? found : undefined;
+    };
+    const first = await at(1, { PATH: '/bin' });
+    const second = await at(999_999_999, { PATH: '/usr/bin', GC_SESSION: 'tmux', ANTHROPIC_API_KEY: 'k' });
+    expect(first?.coreHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(second?.coreHash).toBe(first?.coreHash);
+    expect(second?.liveHash).toBe(first?.liveHash);
+  });
+});
+
+describe('desired state', () => {
+  it('has no session for an agent that nobody named or needs', async () => {
+    const city = await load(
+      `${always('{ name: mayor, start_command: x }')}`.replace(
+        'named_sessions:',
+        '  - { name: idle, start_command: x }\nnamed_sessions:',
+      ),
+    );
+    expect(desiredRequests(city, []).map((r) => r.sessionName)).toEqual(['mayor']);
+  });
+
+  it('has one session of an agent that another depends on', async () => {
+    const city = await load(
+      always('{ name: mayor, start_command: x, depends_on: [helper] }').replace(
+        'named_sessions:',
+        '  - { name: helper, start_command: x }\nnamed_sessions:',
+      ),
+    );
+    expect(desiredRequests(city, [])).toMatchObject([
+      { sessionName: 'mayor', kind: 'named' },
+      { sessionName: 'helper', kind: 'dependency' },
+    ]);
+  });
+
+  it('has the sessions that people made, and says what is suspended', async () => {
+    const city = await load(always('{ name: mayor, start_command: x, suspended: true }'));
+    const mine = aRecord('s-gc-7', { template: 'mayor', session_origin: 'manual', alias: 'mine' });
+    const stray = aRecord('s-gc-8', { template: 'gone', session_origin: 'manual' });
+    expect(desiredRequests(city, [mine, stray])).toMatchObject([
+      { sessionName: 'mayor', kind: 'named', suspended: true },
+      { sessionName: 's-gc-7', identity: 'mine', kind: 'manual', suspended: true },
+    ]);
+  });
+});
+
+describe('one life of a session', () => {
+  const claude = () => one(always('{ name: mayor, provider: claude }'), 'mayor');
+  const life = {
+    recordId: 'gc-1',
+    generation: 2,
+    continuationEpoch: 1,
+    instanceToken: 't',
+    alias: '',
+    origin: 'named',
+  };
+
+  it('begins a conversation under a new key, and goes on with it after a completed start', async () => {
+    const agent = await claude();
+    const first = nextConversation(agent, aRecord('mayor'), seededIds(1));
+    expect(first.first).toBe(true);
+    expect(startConfig(agent, { ...life, conversation: first }).command).toBe(
+      `claude --dangerously-skip-permissions --effort max --session-id ${first.key}`,
+    );
+    const started = aRecord('mayor', { session_key: first.key, started_config_hash: 'h' });
+    const next = nextConversation(agent, started, seededIds(2));
+    expect(next).toEqual({ key: first.key, first: false });
+    expect(startConfig(agent, { ...life, conversation: next }).command).toBe(
+      `claude --dangerously-skip-permissions --effort max --resume ${first.key}`,
+    );
+  });
+
+  it('CFG-06 never resumes a conversation that no start completed, nor makes up a key', async () => {
+    const agent = await claude();
+    const failed = aRecord('mayor', { session_key: 'never-begun' });
+    expect(nextConversation(agent, failed, seededIds(1))).toMatchObject({ first: true });
+    const codex = await one(always('{ name: mayor, provider: codex }'), 'mayor');
+    expect(nextConversation(codex, failed, seededIds(1))).toEqual({ key: '', first: true });
+  });
+
+  it('begins anew when that was asked for', async () => {
+    const agent = await claude();
+    const reset = aRecord('mayor', {
+      session_key: 'k',
+      started_config_hash: 'h',
+      continuation_reset_pending: 'true',
+    });
+    expect(nextConversation(agent, reset, seededIds(1)).first).toBe(true);
+    expect(
+      nextConversation(
+        { ...agent, wakeMode: 'fresh' },
+        aRecord('mayor', { session_key: 'k', started_config_hash: 'h' }),
+        seededIds(1),
+      ).first,
+    ).toBe(true);
+  });
+
+  it('marks the process as this life of this record', async () => {
+    const { env } = startConfig(await claude(), {
+      ...life,
+      alias: 'boss',
+      conversation: { key: '', first: true },
+    });
+    expect(env).toMatchObject({
+      GC_SESSION_ID: 'gc-1',
+      GC_INSTANCE_TOKEN: 't',
+      GC_RUNTIME_EPOCH: '2',
+      GC_CONTINUATION_EPOCH: '1',
+      GC_ALIAS: 'boss',
+      GC_AGENT: 'boss',
+      GC_PROVIDER: 'claude',
+      GC_SESSION_ORIGIN: 'named',
+    });
+  });
+});

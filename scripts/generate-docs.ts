@@ -1,0 +1,11 @@
+// `npm run docs`: writes the generated pages of docs/. A test fails when one of them is out of date.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { renderCliDocs } from '../cmd/gc/cli/docs.ts';
+import { groups } from '../cmd/gc/table/table.ts';
+import { cityJsonSchema } from '../internal/config/schema-city.ts';
+
+const docs = join(import.meta.dirname, '..', 'docs');
+
+writeFileSync(join(docs, 'cli.md'), renderCliDocs(groups));
+writeFileSync(join(docs, 'city-schema.json'), `${JSON.stringify(cityJsonSchema(), null, 2)}\n`);

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What the agent program sent as the newest user text of one request. */
+export interface Asked {
+  readonly text: string;
+  readonly hasTools: boolean;
+}
+
+export interface ScriptedModel {
+  readonly url: string;
+  /** Newest user text of every request that carried tools (a real turn), in order of arrival. */
+  readonly turns: readonly Asked[];
+  close(): Promise<void>;
+}
+
+/** The answer to a text: short, and provably to the whole of it. */
+export function answerTo(text: string): string {
+  return `heard ${Buffer.byteLength(text)} bytes ${createHash('sha256').update(text).digest('hex').slice(0, 12)}`;
+}
+
+/**
+ * A model on loopback that speaks the Anthropic Messages API (streaming and not) and answers each user text with its
+ * size and digest, so that a real agent program can run with no network and every answer is known beforehand.
+ */
+export async function startScriptedModel(): Promise<ScriptedModel> {
+  const turns: Asked[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (!request.url?.includes('/messages')) return sendJson(response, { ok: true });
+      if (request.url.includes('count_tokens')) return sendJson(response, { input_tokens: 10 });
+      const body = parse(Buffer.concat(chunks).toString('utf8'));
+      const text = newestUserText(body);
+      if (hasTools(body)) turns.push({ text, hasTools: true });
+      return reply(response, body, answerTo(text));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    turns,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+function parse(raw: string): Body {
+  const value: unknown = raw === '' ? {} : JSON.parse(raw);
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+const list = (value: unknown): readonly Body[] => (Array.isArray(value) ? (value as Body[]) : []);
+const hasTools = (body: Body): boolean => list(body['tools']).length > 0;
+
+/** The last text block of the last user message that the person (not the program's own reminders) wrote. */
+function newestUserText(body: Body): string {
+  const users = list(body['messages']).filter((m) => m['role'] === 'user');
+  const content = users.at(-1)?.['content'];
+  if (typeof content === 'string') return content;
+  const texts = list(content)
+    .filter((block) => block['type'] === 'text')
+    .map((block) => String(block['text'] ?? ''))
+    .filter((text) => !text.trimStart().startsWith('<system-reminder>'));
+  return texts.at(-1) ?? '';
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(value));
+}
+
+let counter = 0;
+
+function reply(response: ServerResponse, body: Body, text: string): void {
+  counter += 1;
+  const usage = { input_tokens: 10, output_tokens: 10 };
+  const message = {
+    id: `msg_scripted_${counter}`,
+    type: 'message',
+    role: 'assistant',
+    model: body['model'],
+    stop_sequence: null,
+    usage,
+  };
+  if (body['stream'] !== true) {
+    sendJson(response, { ...message, content: [{ type: 'text', text }], stop_reason: 'end_turn' });
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const send = (type: string, data: object) =>
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`);
+  send('message_start', { message: { ...message, content: [], stop_reason: null } });
+  send('content_block_start', { index: 0, content_block: { type: 'text', text: '' } });
+  send('content_block_delta', { index: 0, delta: { type: 'text_delta', text } });
+  send('content_block_stop', { index: 0 });
+  send('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage });
+  send('message_stop', {});
+  response.end();
+}
