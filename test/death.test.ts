@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { identityOf } from '../internal/platform/process-identity.ts';
 import { PROVIDERS, sleepers } from './support/cities.ts';
 import { type StatusJson, until, World } from './support/program.ts';
 
@@ -139,7 +140,7 @@ describe('infrastructure', () => {
         now.sessions.every((s, i) => s.pid !== undefined && s.pid !== before.sessions[i]?.pid)
       );
     });
-    const left = before.sessions.filter((s) => s.pid !== undefined && existsSync(`/proc/${s.pid}`));
+    const left = before.sessions.filter((s) => s.pid !== undefined && identityOf(s.pid) !== undefined);
     expect(left).toEqual([]);
     const seen = await events(city);
     expect(seen.filter((e) => e.type === 'session.crashed')).toEqual([]);

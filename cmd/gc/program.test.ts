@@ -53,7 +53,7 @@ describe('errors', () => {
     expect(await city.run(['session', 'kill', 'mayr'])).toEqual({
       code: 1,
       out: '',
-      err: 'gc session kill: session "mayr" not found; did you mean "mayor"?\n  next: gc session list\n',
+      err: 'gc session kill: session not found: "mayr"; did you mean "mayor"?\n  next: gc session list\n',
     });
   });
 

@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type HostedCity, hostCity, type OpenedCity } from '../../internal/api/hosted-city.ts';
+import { alreadyRunning, controllerOf } from '../../internal/controller/city-lock.ts';
 import { CityRuntime } from '../../internal/controller/city-runtime.ts';
 import { LocalCityApi } from '../../internal/controller/local-city-api.ts';
 import { standardProviders } from '../../internal/controller/make-provider.ts';
@@ -35,9 +36,11 @@ const CONFIG_FILES = ['city.yaml', 'city.yml', 'city.toml', 'pack.yaml', 'pack.t
  * Ctrl-C ends the city with its sessions, as in Gas City; a second Ctrl-C leaves at once. TERM and a closed terminal
  * end the controller only: a service manager that restarts it takes no agent down, and the next controller adopts
  * them. Exit code 0; 1 when a session could not be ended.
- * @throws GcError `already-running`, `city-registered`, or why the city does not open
+ * @throws GcError `controller-running`, `city-registered`, or why the city does not open
  */
 export async function runStandalone(context: Context, root: string): Promise<number> {
+  const running = controllerOf(join(root, '.gc'));
+  if (running) throw alreadyRunning(running);
   if (readRegisteredCities(gcHome(context.env)).some((city) => city.path === root)) {
     throw new GcError('city-registered', `${root} is registered with the supervisor`, {
       next: `gc unregister ${root}, then again; or gc start without --foreground`,

@@ -23,9 +23,13 @@ export interface ControllerHolder {
 export function lockCity(gcDir: string, holder: ControllerHolder): LifetimeLock {
   const lock = acquireLifetimeLock(join(gcDir, LOCK_FILE), { ...holder, identity: identityOf(holder.pid) });
   if (lock) return lock;
-  const other = readHolder(gcDir);
+  throw alreadyRunning(readHolder(gcDir));
+}
+
+/** The refusal of a second controller. */
+export function alreadyRunning(other: ControllerHolder | undefined): GcError {
   const who = other ? `${describe(other.mode)}, pid ${other.pid}` : 'by another process';
-  throw new GcError('controller-running', `controller already running (${who})`, {
+  return new GcError('controller-running', `controller already running (${who})`, {
     next: 'gc status shows it; gc stop ends it together with its sessions',
   });
 }

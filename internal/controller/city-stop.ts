@@ -1,6 +1,7 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
 import { messageOf } from '../platform/errors.ts';
 import { canObserve, type Provider, type Survey } from '../runtime/provider.ts';
+import { cleared, crashPatch } from '../session/crash-policy.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { StopReply } from './city-api.ts';
 import type { ExecutorContext } from './executor.ts';
@@ -29,9 +30,11 @@ export interface CityStopOptions {
  */
 export async function stopCity(options: CityStopOptions, signal: AbortSignal): Promise<StopReply> {
   const { context, progress } = options;
+  const open = await context.store.list('open');
+  await forgetStrikes(context.db, open);
   const names = await context.provider.listRunning('');
   if (names.length === 0) return { stopped: [], left: [] };
-  const records = await recordIntent(context.db, await context.store.list('open'), names);
+  const records = await recordIntent(context.db, open, names);
   const alive = await aliveOf(context.provider, names);
   if (options.shutdownTimeoutMs > 0 && alive.size > 0) {
     await interruptAll(options, [...alive], signal);
@@ -95,6 +98,14 @@ async function stopAll(
     });
   }
   return { stopped, left };
+}
+
+/** Whoever stops the city and starts it again wants everything tried again. */
+async function forgetStrikes(db: CityDatabase, records: readonly SessionRecord[]): Promise<void> {
+  const metadata = crashPatch(cleared());
+  await db.commit({
+    beads: records.map((record) => ({ kind: 'update', id: record.id, patch: { metadata } })),
+  });
 }
 
 /** One transaction, before any signal: whatever ends now was meant to. An older intent of a person stays. */

@@ -199,10 +199,12 @@ export class LocalCityApi implements CityApi {
     const engine = this.#engine;
     const desired = await engine.desired(await engine.parts.store.list('open'));
     const { shutdownTimeoutMs } = engine.city.daemon;
-    return stopCity(
+    const reply = await stopCity(
       { context: engine.executor.context, desired, shutdownTimeoutMs },
       new AbortController().signal,
     );
+    if (reply.left.length === 0) await engine.parts.tidy();
+    return reply;
   }
 
   async #look(): Promise<OrderedSurvey> {

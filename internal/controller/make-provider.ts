@@ -30,9 +30,11 @@ async function makeTmux(facts: ProviderFacts): Promise<MadeProvider> {
     import('../runtime/tmux/tmux-backend.ts'),
     import('../runtime/tmux/choose-socket.ts'),
   ]);
-  const { cityId, env, clock, ids } = facts;
+  const { cityId, env, role, clock, ids } = facts;
   const socketName = facts.tmuxSocket || (await chooseSocket(socketQuestion(facts))).socketName;
-  const backend = new TmuxBackend({ socketName, cityId, transport: 'auto', clock, env, ids });
+  // Connecting has its own small risk for the server (see docs/providers.md): one command asks plainly.
+  const transport = role === 'controller' ? 'auto' : 'plain';
+  const backend = new TmuxBackend({ socketName, cityId, transport, clock, env, ids });
   const provider = await terminalProvider(facts, backend);
   return {
     provider,
@@ -52,7 +54,11 @@ async function makeSubprocess(facts: ProviderFacts, hostCommand: readonly string
   const { city, cityId, env, role, clock, ids } = facts;
   const dir = cityRuntimeDir(env, city.root);
   const backend = new HostBackend({ dir, cityId, hostCommand, env: hostEnvironment(env), clock, ids, role });
-  return { provider: await terminalProvider(facts, backend), detail: 'embedded terminals' };
+  return {
+    provider: await terminalProvider(facts, backend),
+    detail: 'embedded terminals',
+    tidy: () => backend.release(),
+  };
 }
 
 async function terminalProvider(facts: ProviderFacts, backend: TerminalBackend): Promise<Provider> {

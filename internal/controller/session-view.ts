@@ -57,7 +57,8 @@ export function sessionView(facts: ViewFacts): SessionView {
     template: record.template,
     state: publicState(record, sight),
     ...standing,
-    wanted: awake.wake,
+    // A rest after crashes is the city's own decision: it still wants the session.
+    wanted: awake.wake || awake.reason === 'quarantined',
     wake_reasons: awake.wake ? [PUBLIC_REASON[awake.reason]] : [],
     sleep_reason: record.sleepReason,
     provider: record.provider,

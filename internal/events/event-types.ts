@@ -1,6 +1,7 @@
 /**
  * The event types of a city. Any other string is legal too: readers ignore what they do not know.
  * Source: Gas City's event log; the last group is ours.
+ * @public
  */
 export const EVENT_TYPES = [
   'controller.started',
@@ -46,8 +47,6 @@ export const EVENT_TYPES = [
   /** The end of `events.jsonl` was damaged and has been mended. */
   'events.repaired',
 ] as const;
-
-export type KnownEventType = (typeof EVENT_TYPES)[number];
 
 /** The actor of everything that the controller does by itself. */
 export const CONTROLLER_ACTOR = 'gc';

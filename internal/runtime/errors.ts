@@ -65,6 +65,7 @@ export class InteractionUnsupportedError extends GcError {
   }
 }
 
+/** @public Part of the contract; nothing of this version asks for it yet. */
 export class AttachUnsupportedError extends GcError {
   constructor(provider: string) {
     super('attach-unsupported', `${provider} provider does not support attach`);

@@ -251,12 +251,6 @@ export interface SleepCapableProvider extends Provider {
   sleepCapability(name: string): SleepCapability;
 }
 
-/** Runs something of its own beside the sessions (a keeper, a host), which a stopped city must not leave behind. */
-export interface ReleasingProvider extends Provider {
-  /** Ends what the provider itself runs for this city, when no session of it is left. Otherwise nothing happens. */
-  release(): Promise<void>;
-}
-
 /** Holds connections or children that must be let go. Sessions are not touched. */
 export interface ClosableProvider extends Provider {
   close(): Promise<void>;
@@ -267,12 +261,12 @@ export const canObserve = (p: Provider): p is ObservingProvider =>
 export const canWatch = (p: Provider): p is WatchingProvider => 'watch' in p && typeof p.watch === 'function';
 export const canWaitForIdle = (p: Provider): p is IdleWaitProvider =>
   'waitForIdle' in p && typeof p.waitForIdle === 'function';
+/** @public Part of the contract; nothing of this version asks for it yet. */
 export const canInteract = (p: Provider): p is InteractionProvider =>
   'pending' in p && typeof p.pending === 'function';
 export const canContinueStart = (p: Provider): p is ContinuingProvider =>
   'continueStart' in p && typeof p.continueStart === 'function';
+/** @public Part of the contract; nothing of this version asks for it yet. */
 export const canSleep = (p: Provider): p is SleepCapableProvider =>
   'sleepCapability' in p && typeof p.sleepCapability === 'function';
-export const canRelease = (p: Provider): p is ReleasingProvider =>
-  'release' in p && typeof p.release === 'function';
 export const canClose = (p: Provider): p is ClosableProvider => 'close' in p && typeof p.close === 'function';

@@ -58,7 +58,7 @@ const JITTER = 0.1;
 /** A shorter life proves nothing, even where the last delay was shorter still. */
 export const STABLE_UPTIME_MS = 30_000;
 /** Longer than every delay: such a life makes up for everything before it. */
-export const HEALTHY_UPTIME_MS = MAX_DELAY_MS;
+export const HEALTHY_UPTIME_MS = 300_000;
 export const FIRST_QUARANTINE_MS = 300_000;
 export const MAX_QUARANTINE_MS = 3_600_000;
 /** How long a usage limit is waited for when the program does not say until when. */

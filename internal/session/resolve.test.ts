@@ -144,10 +144,10 @@ describe('errors', () => {
   it('offer the nearest name', () => {
     expect(failure('mayr')).toMatchObject({
       code: 'session-not-found',
-      message: 'session "mayr" not found; did you mean "gastown.mayor"?',
+      message: 'session not found: "mayr"; did you mean "gastown.mayor"?',
       next: 'gc session list',
     });
-    expect(failure('zzzzzz')).toMatchObject({ message: 'session "zzzzzz" not found' });
+    expect(failure('zzzzzz')).toMatchObject({ message: 'session not found: "zzzzzz"' });
     expect((failure(`x${'y'.repeat(500)}`) as Error).message.length).toBeLessThan(120);
   });
 

@@ -165,7 +165,7 @@ export class UnknownSessionError extends GcError {
     const meant = suggestions.map((name) => JSON.stringify(name)).join(' or ');
     super(
       'session-not-found',
-      `session ${JSON.stringify(token.slice(0, 80))} not found${meant ? `; did you mean ${meant}?` : ''}`,
+      `session not found: ${JSON.stringify(token.slice(0, 80))}${meant ? `; did you mean ${meant}?` : ''}`,
       { next: 'gc session list' },
     );
     this.suggestions = suggestions;

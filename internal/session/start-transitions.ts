@@ -65,14 +65,6 @@ export function releaseNamedIdentifiers(): MetadataPatch {
   return { alias: '', session_name: '', session_name_explicit: '' };
 }
 
-/** Frees an explicit name of a start that never came to life, so that it can be asked for again. */
-export function rollbackPendingCreate(explicitName: boolean): MetadataPatch {
-  return {
-    pending_create_claim: '',
-    ...(explicitName ? { session_name: '', session_name_explicit: '' } : {}),
-  };
-}
-
 export type HealObservation = 'alive' | 'gone';
 
 /**

@@ -7,9 +7,10 @@ import { standardProviders } from '../../../internal/controller/make-provider.ts
 import { openCity } from '../../../internal/controller/open-city.ts';
 import type { MakeProvider } from '../../../internal/controller/provider-decision.ts';
 import { readRegisteredCities } from '../../../internal/controller/registry.ts';
+import { commandActor } from '../../../internal/events/event-types.ts';
 import { messageOf } from '../../../internal/platform/errors.ts';
 import { systemIds } from '../../../internal/platform/ids.ts';
-import { type Environment, gcHome } from '../../../internal/platform/paths.ts';
+import { gcHome } from '../../../internal/platform/paths.ts';
 import type { AttachPlan } from '../../../internal/runtime/provider.ts';
 import type { Context } from '../context.ts';
 import { agentProgram, hostCommand } from './own-programs.ts';
@@ -43,14 +44,9 @@ export async function openLocalCity(root: string, context: Context): Promise<Loc
   const isListed = readRegisteredCities(gcHome(context.env)).some((city) => city.path === root);
   const controller = { running: false, ...(isListed ? { mode: 'supervisor' as const } : {}) };
   return {
-    api: new LocalCityApi({ engine, controller, actor: actorOf(context.env) }),
+    api: new LocalCityApi({ engine, controller, actor: commandActor(context.env) }),
     close: () => parts.close(),
   };
-}
-
-/** Who a command acts for: an agent in its session, else a person. Source: Gas City's event actor. */
-function actorOf(env: Environment): string {
-  return env['GC_ALIAS'] || env['GC_AGENT'] || env['GC_SESSION_ID'] || 'human';
 }
 
 /** Says where the sessions of a city are; the rest of the environment is the person's own, with their terminal in it. */

@@ -1,6 +1,7 @@
 import type { SessionView } from '../../../internal/controller/city-api.ts';
 import { type CityHandle, withCity } from '../city/access.ts';
 import { untilUp } from '../city/until-up.ts';
+import { UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
 import { attachTo } from './session-attach.ts';
@@ -8,6 +9,7 @@ import { attachTo } from './session-attach.ts';
 export const runSessionNew: CommandRun = async (context, input) => {
   const template = input.arg('template').replace(/^template:/, '');
   const alias = input.text('alias');
+  if (alias === '') throw new UsageError('the alias is empty', 'leave --alias away for a name of its own');
   const title = input.text('title');
   const request = { template, ...(alias ? { alias } : {}), ...(title ? { title } : {}) };
   return withCity(context, async (city) => {

@@ -51,7 +51,7 @@ export class FakeCityApi implements CityApi {
   async session(target: string): Promise<SessionView> {
     const found = this.statusNow.sessions.find(({ display_name, id }) => [display_name, id].includes(target));
     if (found) return found;
-    throw new GcError('session-not-found', `session "${target}" not found; did you mean "mayor"?`, {
+    throw new GcError('session-not-found', `session not found: "${target}"; did you mean "mayor"?`, {
       next: 'gc session list',
     });
   }

@@ -200,6 +200,7 @@ export class HostBackend implements TerminalBackend {
     return {};
   }
 
+  /** Ends the host when no session is left in it: a stopped city leaves nothing behind. Otherwise nothing happens. */
   async release(): Promise<void> {
     await this.#presence.dismiss();
   }

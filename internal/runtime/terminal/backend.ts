@@ -48,8 +48,6 @@ export interface TerminalBackend {
   /** Environment that set-up commands get besides the session's own (GC_TMUX_SOCKET). */
   setupEnv(): Readonly<Record<string, string>>;
   close(): Promise<void>;
-  /** Ends what the back end itself runs for this city (a keeper, a host) when no session is left; else does nothing. */
-  release(): Promise<void>;
 }
 
 export interface Launch {

@@ -188,8 +188,6 @@ export class ScriptedBackend implements TerminalBackend {
     return { GC_TMUX_SOCKET: 'scripted' };
   }
 
-  async release(): Promise<void> {}
-
   async close(): Promise<void> {
     this.#record('close', '');
   }

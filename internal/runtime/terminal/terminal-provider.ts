@@ -20,7 +20,6 @@ import type {
   ObservingProvider,
   PendingInteraction,
   ProviderCapabilities,
-  ReleasingProvider,
   RuntimeEvent,
   SleepCapability,
   SleepCapableProvider,
@@ -63,7 +62,6 @@ export class TerminalProvider
     InteractionProvider,
     ContinuingProvider,
     SleepCapableProvider,
-    ReleasingProvider,
     ClosableProvider
 {
   readonly kind: string;
@@ -247,10 +245,6 @@ export class TerminalProvider
 
   sleepCapability(_name: string): SleepCapability {
     return 'full';
-  }
-
-  async release(): Promise<void> {
-    await this.#backend.release();
   }
 
   async close(): Promise<void> {

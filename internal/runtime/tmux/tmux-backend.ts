@@ -191,10 +191,6 @@ export class TmuxBackend implements TerminalBackend {
   }
 
   /** Lets the connections go. Sessions and the server stay. */
-  async release(): Promise<void> {
-    await this.shutdownIfEmpty();
-  }
-
   async close(): Promise<void> {
     await this.#context.transport.close();
   }
