@@ -202,7 +202,10 @@ export const TERMINAL_CASES: readonly ProviderCase[] = [
       })();
       try {
         const [coded, signalled] = [t.name('code'), t.name('signal')];
-        await t.start(coded, t.agent(coded, { kind: 'shell', ready: true, script: 'echo why; exit 5' }));
+        await t.start(
+          coded,
+          t.agent(coded, { kind: 'shell', ready: true, script: 'echo why; sleep 0.1; exit 5' }),
+        );
         letGo(t.folder(coded));
         await t.start(
           signalled,

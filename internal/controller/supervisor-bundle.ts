@@ -47,6 +47,8 @@ const NOT_RUN = new Set([
   'node_modules',
 ]);
 const KEPT_VERSIONS = 5;
+/** A copy that has been in the making for longer was left by a start that died. */
+const STAGED_MAX_AGE_MS = 3_600_000;
 const HASH_DIGITS = 12;
 
 /**
@@ -66,7 +68,7 @@ export function copiedProgram(options: BundleOptions): readonly string[] {
   if (!existsSync(target)) copyInto(target, source, packages, options);
   const seconds = options.now / 1_000;
   utimesSync(target, seconds, seconds);
-  dropOldVersions(versions, target);
+  dropOldVersions(versions, target, options.now);
   return [...options.self.slice(0, -1), join(target, 'main.js')];
 }
 
@@ -160,12 +162,22 @@ function binariesOf(folder: string): readonly string[] {
 }
 
 /** Keeps the newest few copies and every one that a living process runs from. */
-function dropOldVersions(versions: string, current: string): void {
-  const old = readdirSync(versions)
-    .map((name) => join(versions, name))
-    .filter((path) => path !== current)
-    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
+function dropOldVersions(versions: string, current: string, now: number): void {
+  // What is still being copied (its name begins with a dot) belongs to another start, which may have just ended it.
+  const others = readdirSync(versions)
+    .map((name) => ({ name, path: join(versions, name) }))
+    .flatMap(({ name, path }) => {
+      const found = statSync(path, { throwIfNoEntry: false });
+      return found && path !== current
+        ? [{ path, changed: found.mtimeMs, isStaged: name.startsWith('.') }]
+        : [];
+    });
+  const abandoned = others.filter((o) => o.isStaged && now - o.changed > STAGED_MAX_AGE_MS);
+  const outdated = others
+    .filter((o) => !o.isStaged)
+    .sort((a, b) => b.changed - a.changed)
     .slice(KEPT_VERSIONS - 1);
+  const old = [...abandoned, ...outdated].map((o) => o.path);
   if (old.length === 0) return;
   const running = commandLines();
   if (!running) return;

@@ -25,7 +25,8 @@ export function testProvider(title: string, open: () => OpenSubject, options: Su
         `${test.name}${available ? '' : ` (skipped: ${options.program} is not installed)`}`,
         async () => {
           opened ??= open();
-          expect(await runCase(test, opened.subject)).toEqual({ kind: 'passed' });
+          const result = await runCase(test, opened.subject);
+          expect(result.kind, result.kind === 'failed' ? result.reason : undefined).toBe('passed');
         },
       );
     }

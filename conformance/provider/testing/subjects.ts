@@ -61,8 +61,19 @@ export function tmuxSubject(transport: 'control' | 'plain'): OpenSubject {
     LANG: 'C.UTF-8',
   };
   mkdirSync(env.TMUX_TMPDIR, { mode: 0o700 });
-  const open = () =>
-    new TmuxBackend({ socketName: 'gc-conf', cityId: 'conformance', transport, clock: systemClock, env });
+  // The first is what a controller uses; another process, one command, always asks plainly.
+  let opened = 0;
+  const open = () => {
+    opened += 1;
+    const own = opened === 1 ? transport : 'plain';
+    return new TmuxBackend({
+      socketName: 'gc-conf',
+      cityId: 'conformance',
+      transport: own,
+      clock: systemClock,
+      env,
+    });
+  };
   return terminalSubject(`tmux, ${transport}`, scratch, open, () => {
     try {
       execFileSync('tmux', ['-L', 'gc-conf', 'kill-server'], { env: { ...env }, stdio: 'ignore' });

@@ -14,7 +14,23 @@ export function diedError(
 ): DiedDuringStartupError {
   const kept = tailOf(lookAtText(state?.lastLines ?? ''), TAIL_LINES);
   const lines = kept !== '' ? kept : lastSeen ? tailOf(lastSeen, TAIL_LINES) : '';
-  return new DiedDuringStartupError(name, config.command, state?.exit ?? {}, lines);
+  return new DiedDuringStartupError(
+    name,
+    config.command,
+    state?.exit ?? {},
+    lines || shellsVerdict(config, state),
+  );
+}
+
+/** A terminal may lose what was printed in the last instant; two exit codes of the shell say enough by themselves. */
+function shellsVerdict(
+  config: RuntimeConfig,
+  state: Extract<BackendSession['state'], { kind: 'dead' }> | undefined,
+): string {
+  const program = config.command.trim().split(/\s+/)[0] ?? '';
+  if (state?.exit.code === 127) return `${program}: not found`;
+  if (state?.exit.code === 126) return `${program}: cannot be executed`;
+  return '';
 }
 
 /** The error for an agent that lives and is not ready: what was waited for, and its last lines. */
