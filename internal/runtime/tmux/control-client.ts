@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { BlockParser, type ControlEvent } from './block-parser.ts';
-import { type Command, commandArguments, commandLine } from './quote.ts';
+import { answersOf, type Command, commandArguments, commandLine } from './quote.ts';
 import { serverFlags, type TmuxServer } from './server.ts';
 
 export interface ControlClientOptions {
@@ -28,9 +28,9 @@ export type ClientState =
   | { readonly kind: 'ended'; readonly reason: string };
 
 interface Pending {
-  /** A group gives one block per command, or ends with the first refused one. */
-  readonly expected: number;
-  readonly outputs: string[];
+  /** A group gives the answers of all its commands, or ends with the first refused one. */
+  readonly commands: readonly Command[];
+  readonly answers: string[];
   /** `undefined`: nobody waits any more, but the answer still has its place in the order. */
   settle: ((reply: ClientReply) => void) | undefined;
 }
@@ -111,7 +111,7 @@ export class ControlClient {
     if (this.#stalled) return { kind: 'silent', reason: this.#silence() };
     const line = commandLine(commands);
     return new Promise((settle) => {
-      this.#pending.push({ expected: commands.length, outputs: [], settle });
+      this.#pending.push({ commands, answers: [], settle });
       this.#child.stdin.write(`${line}\n`);
       void this.#watch();
     });
@@ -158,13 +158,12 @@ export class ControlClient {
     const head = this.#pending[0];
     if (!head) return;
     if (ok) {
-      head.outputs.push(body);
-      if (head.outputs.length < head.expected) return;
+      head.answers.push(body);
+      if (head.answers.length < head.commands.reduce((sum, command) => sum + answersOf(command), 0)) return;
     }
     this.#pending.shift();
-    head.settle?.(
-      ok ? { kind: 'ok', outputs: head.outputs } : { kind: 'refused', message: body, outputs: head.outputs },
-    );
+    const outputs = outputsOf(head.commands, head.answers);
+    head.settle?.(ok ? { kind: 'ok', outputs } : { kind: 'refused', message: body, outputs });
   }
 
   /** Something is waited for: the handshake, or an answer that somebody wants. */
@@ -239,4 +238,17 @@ export class ControlClient {
   #silence(): string {
     return `the tmux server did not answer for ${this.#silenceMs} ms`;
   }
+}
+
+/** One output per command that answered whole: of a conditional one, what its branch said. */
+function outputsOf(commands: readonly Command[], answers: readonly string[]): readonly string[] {
+  const outputs: string[] = [];
+  let at = 0;
+  for (const command of commands) {
+    at += answersOf(command);
+    const last = answers[at - 1];
+    if (last === undefined) break;
+    outputs.push(last);
+  }
+  return outputs;
 }

@@ -125,6 +125,27 @@ describe.skipIf(!hasTmux).each(TRANSPORTS)(`tmux input over %s${tmuxNote}`, (tra
     for (const text of texts) expect(got).toContain(OPEN + text + CLOSE);
   });
 
+  it('refuses text for a pane whose program ended, and the server with all its sessions lives on', async () => {
+    await backend.create('brief', server.launch(script('read line; exit 0')), never);
+    await server.tmux('send-keys', '-t', '=brief:', 'Enter');
+    await eventually('it ended', async () => {
+      const found = await backend.inspect('brief');
+      return found.kind === 'present' && found.session.state.kind === 'dead';
+    });
+    await expect(backend.paste('brief', 'too late')).rejects.toMatchObject({ code: 'session-not-found' });
+    expect((await backend.inspect('rec')).kind).toBe('present');
+    expect(server.tmux('list-buffers')).toBe('');
+    // The end comes at any moment of a delivery.
+    for (let round = 0; round < 8; round += 1) {
+      const name = `racing-${round}`;
+      await backend.create(name, server.launch(script('read line; exit 0')), never);
+      const pastes = Promise.allSettled([1, 2, 3, 4].map(() => backend.paste(name, 'text\n')));
+      await backend.sendKeys(name, ['Enter']).catch(() => undefined);
+      await pastes;
+    }
+    expect((await backend.inspect('rec')).kind).toBe('present');
+  });
+
   it('tells the line limit of a terminal in canonical mode, and none in raw mode', async () => {
     await backend.create('cooked', server.launch(sleeper), never);
     expect(await backend.inputLimit('cooked')).toBe(4_095);

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
+import { SessionNotFoundError } from '../errors.ts';
 import { outputsFor, requirePane, type TmuxContext } from './context.ts';
-import type { Command } from './quote.ts';
+import { type Command, unlessDead, wasDead } from './quote.ts';
 import type { Reply } from './transport.ts';
 
 /** A terminal in canonical mode holds 4,096 bytes of a line, the last one for its end. Source: n_tty(4), N_TTY_BUF_SIZE. */
@@ -18,11 +19,14 @@ export async function pasteText(context: TmuxContext, name: string, text: string
   const bytes = Buffer.from(text, 'utf8');
   const inline = bytes.length <= context.transport.argumentLimit && !text.includes('\0');
   const load = inline ? ['set-buffer', '-b', buffer, '--', text] : ['load-buffer', '-b', buffer, '-'];
-  const group = [load, leaveModes(paneId), ['paste-buffer', '-d', '-p', '-r', '-b', buffer, '-t', paneId]];
+  const paste = unlessDead(paneId, ['paste-buffer', '-d', '-p', '-r', '-b', buffer, '-t', paneId]);
+  const group = [load, leaveModes(paneId), paste];
   const reply = await context.transport.run(group, inline ? {} : { stdin: bytes });
+  const isDead = reply.kind === 'ok' && wasDead(reply.outputs.at(-1));
   // The text may be secret, so it must not stay behind in the server.
-  if (reply.kind === 'refused') await context.transport.run([['delete-buffer', '-b', buffer]]);
+  if (isDead || reply.kind === 'refused') await context.transport.run([['delete-buffer', '-b', buffer]]);
   outputsFor(context, name, reply);
+  if (isDead) throw new SessionNotFoundError(name);
 }
 
 export async function sendKeyNames(

@@ -24,6 +24,35 @@ export function commandArguments(commands: readonly Command[]): readonly string[
   ]);
 }
 
+/** What `unlessDead` prints instead of acting. */
+const DEAD = 'gc-pane-is-dead';
+
+/**
+ * `command` on a pane, decided by the server in the same breath: on a dead pane nothing is done, and the output says
+ * so. tmux 3.3a itself crashes, with every session in it, when text is pasted into a pane whose program just ended.
+ */
+export function unlessDead(paneId: string, command: Command): Command {
+  return [
+    'if-shell',
+    '-F',
+    '-t',
+    paneId,
+    '#{pane_dead}',
+    `display-message -p ${DEAD}`,
+    commandLine([command]),
+  ];
+}
+
+/** Whether an `unlessDead` command found its pane dead. */
+export function wasDead(output: string | undefined): boolean {
+  return output === DEAD;
+}
+
+/** How many answers a command gives over a control connection: a conditional one gives its own and its branch's. */
+export function answersOf(command: Command): number {
+  return command[0] === 'if-shell' ? 2 : 1;
+}
+
 /** `text` as a literal inside a tmux format. */
 export function literalInFormat(text: string): string {
   return text.replaceAll('#', '##');
