@@ -105,7 +105,7 @@ describe.each(PROVIDERS)('death on $provider', ({ provider, available }) => {
 
 describe('infrastructure', () => {
   it.runIf(PROVIDERS[1]?.available)(
-    'a killed tmux server is one event, no strike, and everything is back once',
+    'REC-03 a killed tmux server is one event, no strike, and everything is back once',
     async () => {
       world = new World('tmux');
       const city = world.example('quickstart');

@@ -27,6 +27,9 @@ import { clockTime } from './output/times.ts';
 /** 128 + SIGINT, as shells report it. */
 const EXIT_INTERRUPTED = 130;
 
+/** Node does not collect processes that it did not start, and in a container orphans of agents become its own. */
+const NO_INIT =
+  'warning: gc is process 1 here and collects no orphans; run it under an init (docker run --init)';
 /** Files of a city whose change is worth another try after a failed start. */
 const CONFIG_FILES = ['city.yaml', 'city.yml', 'city.toml', 'pack.yaml', 'pack.toml'];
 
@@ -51,6 +54,7 @@ export async function runStandalone(context: Context, root: string): Promise<num
   const log = openLog(join(root, '.gc', 'controller.log'));
   noteUnexpected(log);
   const print = printer(context, log);
+  if (process.pid === 1) print(NO_INIT);
   const ending = new StandaloneEnd(print);
   const from: { seq: number } = { seq: 0 };
   const env = lastingEnvironment(context.env);

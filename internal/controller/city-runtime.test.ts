@@ -44,7 +44,7 @@ describe('a city that comes up', () => {
     expect(h.clock.monotonic() - began).toBeLessThan(12_000);
   });
 
-  it('writes nothing and asks nothing but one look per patrol while nothing happens', async () => {
+  it('REC-06, REC-08 writes nothing and asks nothing but one look per patrol while nothing happens', async () => {
     const h = city(cityYaml(['mayor', 'worker']));
     await h.up();
     await h.running(2);

@@ -233,7 +233,7 @@ describe('plan: running sessions', () => {
     expect(result.nextWall).toBe(NOW + 110_000);
   });
 
-  it('stops a draining session when it is idle or its time is over', () => {
+  it('REC-16 stops a draining session when it is idle or its time is over', () => {
     const over = { idleSince: new Map([['a', LIVED - 5_000]]) };
     expect(planOf({ ...scene(drainSince(10_000)), over }).actions).toMatchObject([
       { kind: 'stop', reason: 'config-drift' },
