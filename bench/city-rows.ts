@@ -65,11 +65,12 @@ export async function idleRows(provider: 'tmux' | 'subprocess'): Promise<readonl
     const pid = (await world.status(city)).controller.pid ?? 0;
     await settled(() => bytesWritten(pid));
     const [cpu, written] = [cpuSeconds(pid), bytesWritten(pid)];
-    let children = 0;
+    // The session host, or the control channel of tmux, lives as long as there are sessions: what counts is what is new.
+    const known = new Set(childrenOf(pid));
+    const spawned = new Set<number>();
     for (let second = 0; second < IDLE_SECONDS; second += 1) {
       await delay(1_000);
-      // The control channel of tmux is one child that lives as long as the controller.
-      children = Math.max(children, childrenOf(pid).length - (provider === 'tmux' ? 1 : 0));
+      for (const child of childrenOf(pid)) if (!known.has(child)) spawned.add(child);
     }
     const percent = ((cpuSeconds(pid) - cpu) / IDLE_SECONDS) * 100;
     const bytes = bytesWritten(pid) - written;
@@ -77,9 +78,9 @@ export async function idleRows(provider: 'tmux' | 'subprocess'): Promise<readonl
       {
         what: `idle city, ${IDLE_SESSIONS} sessions, ${provider}`,
         bar: `no child, < ${IDLE_BAR_PERCENT} % of a core, nothing written`,
-        measured: `${Math.max(0, children)} children, ${percent.toFixed(2)} %, ${bytes} bytes`,
+        measured: `${spawned.size} children, ${percent.toFixed(2)} %, ${bytes} bytes`,
         floor: `${IDLE_SECONDS} s watched`,
-        met: children <= 0 && percent < IDLE_BAR_PERCENT && bytes === 0,
+        met: spawned.size === 0 && percent < IDLE_BAR_PERCENT && bytes === 0,
       },
     ];
   } finally {

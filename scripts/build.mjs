@@ -12,14 +12,53 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist');
+const PROGRAM = join(root, 'cmd/gc/program.ts');
 const EXTERNAL = ['better-sqlite3', 'node-pty'];
 const SOURCES = ['cmd', 'internal', 'conformance', 'scripts/build.mjs', 'package-lock.json'];
+
+/** What CommonJS packages in the bundle are given as modules of their own. */
+const COMMONJS_BANNER =
+  "import{createRequire as __gcRequire}from'node:module';const require=__gcRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;";
+
+/** The argument parser can run subcommands as programs; ours are functions, and loading processes costs every command 5 ms. */
+const leanParser = {
+  name: 'lean-parser',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      importer.includes(join('node_modules', 'commander'))
+        ? { path: 'none', namespace: 'no-processes' }
+        : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: 'no-processes' }, () => ({
+      contents: 'module.exports = {};',
+      loader: 'js',
+    }));
+  },
+};
+
+/**
+ * Everything that each command needs is to be one file, not a dozen: finding and reading a file costs half a millisecond.
+ * The bundler puts modules together that the same lazily loaded parts reach, so every such part is made to reach them.
+ */
+const oneCommonChunk = {
+  name: 'one-common-chunk',
+  setup({ onResolve, onLoad }) {
+    const lazy = new Set();
+    onResolve({ filter: /^\.\.?\// }, ({ kind, resolveDir, path }) => {
+      if (kind === 'dynamic-import') lazy.add(resolve(resolveDir, path));
+    });
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (!lazy.has(path)) return undefined;
+      return { contents: `import ${JSON.stringify(PROGRAM)};\n${readFileSync(path, 'utf8')}`, loader: 'ts' };
+    });
+  },
+};
 
 const stamp = sourceHash();
 const stampFile = join(out, '.sources');
@@ -45,10 +84,8 @@ try {
     legalComments: 'none',
     external: EXTERNAL,
     chunkNames: 'chunks/[name]-[hash]',
-    // CommonJS packages in the bundle ask for what a CommonJS module is given.
-    banner: {
-      js: "import{createRequire as __gcRequire}from'node:module';const require=__gcRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;",
-    },
+    banner: { js: COMMONJS_BANNER },
+    plugins: [leanParser, oneCommonChunk],
     define: {
       __GC_VERSION__: JSON.stringify(version),
       __GC_COMMIT__: JSON.stringify(git('rev-parse', '--short', 'HEAD') || 'unknown'),
@@ -56,6 +93,7 @@ try {
     },
     logLevel: 'warning',
   });
+  dropUnusedBanners();
   writeFileSync(join(fresh, '.sources'), stamp);
   const main = join(fresh, 'main.js');
   writeFileSync(main, `#!/usr/bin/env node\n${readFileSync(main, 'utf8')}`);
@@ -64,6 +102,18 @@ try {
   renameSync(fresh, out);
 } finally {
   rmSync(fresh, { recursive: true, force: true });
+}
+
+/** Loading node:module costs a millisecond: only the files that need what the banner gives keep it. */
+function dropUnusedBanners() {
+  for (const folder of [fresh, join(fresh, 'chunks')]) {
+    for (const name of readdirSync(folder)) {
+      const file = join(folder, name);
+      if (!name.endsWith('.js')) continue;
+      const [, body = ''] = readFileSync(file, 'utf8').split(COMMONJS_BANNER, 2);
+      if (!/\brequire\b|\b__filename\b|\b__dirname\b/.test(body)) writeFileSync(file, body.trimStart());
+    }
+  }
 }
 
 function sourceHash() {

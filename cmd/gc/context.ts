@@ -36,7 +36,7 @@ export interface Context {
   /** How this program is started again: executable and its first arguments. */
   readonly self: readonly string[];
   /** Whether a person can be asked: stdin is a terminal. */
-  readonly stdinIsTTY: boolean;
+  readonly stdinIsTTY: () => boolean;
   /** All of stdin. */
   readStdin(): Promise<string>;
 }

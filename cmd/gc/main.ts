@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../internal/platform/clock.ts';
 import { invokedAs } from './city/invocation.ts';
 import { streamSink } from './output/sink.ts';
@@ -27,8 +26,8 @@ const code = await runProgram(process.argv.slice(2), {
   clock: systemClock,
   signal: interrupt.signal,
   gc: invokedAs(env),
-  self: [process.execPath, ...process.execArgv, fileURLToPath(import.meta.url)],
-  stdinIsTTY: process.stdin.isTTY === true,
+  self: [process.execPath, ...process.execArgv, import.meta.filename],
+  stdinIsTTY: () => process.stdin.isTTY === true,
   readStdin,
 });
 await Promise.all([out.flush(), err.flush()]);

@@ -1,7 +1,6 @@
 import { UsageError } from './cli/input.ts';
 import { type Parsed, parse } from './cli/parser.ts';
 import type { Context } from './context.ts';
-import { renderError } from './output/errors.ts';
 import { groups } from './table/table.ts';
 
 export const EXIT_FAILURE = 1;
@@ -27,7 +26,7 @@ export async function runProgram(argv: readonly string[], base: BaseContext): Pr
       base.out.write(parsed.text);
       return 0;
     case 'usage':
-      report(new UsageError(parsed.message, parsed.next), parsed.path, asksForJson(argv), base);
+      await report(new UsageError(parsed.message, parsed.next), parsed.path, asksForJson(argv), base);
       return EXIT_FAILURE;
     case 'run':
       return runCommand(parsed, base);
@@ -44,7 +43,7 @@ async function runCommand(parsed: Parsed & { kind: 'run' }, base: BaseContext): 
     return serves ? await running : await untilInterrupted(running, context);
   } catch (error) {
     if (context.signal.aborted && !serves) return context.out.gone ? 0 : EXIT_INTERRUPTED;
-    report(error, spec.path, json, base);
+    await report(error, spec.path, json, base);
     return exitCodeOf(error);
   }
 }
@@ -75,7 +74,8 @@ function exitCodeOf(error: unknown): number {
   return ALREADY_RUNNING_CODES.has(code) ? EXIT_ALREADY_RUNNING : EXIT_FAILURE;
 }
 
-function report(error: unknown, path: string, json: boolean, base: BaseContext): void {
+async function report(error: unknown, path: string, json: boolean, base: BaseContext): Promise<void> {
+  const { renderError } = await import('./output/errors.ts');
   base.err.write(
     renderError(error, {
       path,

@@ -138,6 +138,9 @@ interface Launched {
   forget(): void;
 }
 
+/** Without it the garbage of a busy start stays for minutes: 89 MB instead of 48 MB at 100 sessions. */
+const NODE_OPTIONS = ['--max-semi-space-size=2'];
+
 function launch({ env, self, version, clock, ids, exitWhenEmpty }: StartOptions): Launched {
   const home = gcHome(env);
   ensurePrivateDir(home);
@@ -150,7 +153,7 @@ function launch({ env, self, version, clock, ids, exitWhenEmpty }: StartOptions)
   try {
     const child = spawn(
       command,
-      [...first, 'supervisor', 'run', ...(exitWhenEmpty ? ['--exit-when-empty'] : [])],
+      [...NODE_OPTIONS, ...first, 'supervisor', 'run', ...(exitWhenEmpty ? ['--exit-when-empty'] : [])],
       // What it says is in its log already; stderr is for what nobody foresaw.
       {
         cwd: home,

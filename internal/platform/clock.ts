@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** Time as the product sees it. The monotonic clock measures waits, the wall clock only labels. */
 export interface Clock {
   /** Wall clock, milliseconds since the epoch. */
@@ -13,15 +11,22 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  async sleep(ms, signal) {
-    signal?.throwIfAborted();
-    try {
-      await delay(Math.max(0, ms), undefined, signal ? { signal } : undefined);
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    }
-  },
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const give = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener('abort', give);
+          resolve();
+        },
+        Math.max(0, ms),
+      );
+      signal?.addEventListener('abort', give, { once: true });
+    }),
 };
 
 /** An RFC 3339 UTC time without fraction, the form of every timestamp in a session record. */

@@ -35,7 +35,7 @@ export function parse(
   argv: readonly string[],
   style: HelpStyle = PLAIN_HELP,
 ): Parsed {
-  const reading = new Reading(groups, style);
+  const reading = new Reading(groups, style, argv);
   return reading.read(argv);
 }
 
@@ -45,21 +45,25 @@ export function helpText(
   words: readonly string[],
   style: HelpStyle = PLAIN_HELP,
 ): string | undefined {
-  return new Reading(groups, style).help(words);
+  return new Reading(groups, style, words).help(words);
 }
 
 class Reading {
   readonly #groups: readonly GroupSpec[];
   readonly #style: HelpStyle;
+  /** Only what is named on the command line is built in full: nobody asks for the rest. */
+  readonly #named: ReadonlySet<string>;
+  readonly #groupCommands = new Set<Command>();
   readonly #program: Command;
   #result: Parsed | undefined;
   #printed = '';
   #path = '';
   #restore: (word: string) => string = (word) => word;
 
-  constructor(groups: readonly GroupSpec[], style: HelpStyle) {
+  constructor(groups: readonly GroupSpec[], style: HelpStyle, words: readonly string[]) {
     this.#groups = groups;
     this.#style = style;
+    this.#named = new Set(words);
     this.#program = this.#buildProgram();
   }
 
@@ -106,7 +110,11 @@ class Reading {
         getOutHelpWidth: () => style.columns,
         getOutHasColors: () => true,
       })
-      .configureHelp({ styleTitle: style.title, showGlobalOptions: true, subcommandTerm: termOf })
+      .configureHelp({
+        styleTitle: style.title,
+        showGlobalOptions: true,
+        subcommandTerm: (command) => this.#termOf(command),
+      })
       .allowUnknownOption()
       .allowExcessArguments();
     program.action(() => this.#unknown(program, 'gc', []));
@@ -126,6 +134,8 @@ class Reading {
         .allowUnknownOption()
         .allowExcessArguments();
       command.action(() => this.#groupAlone(command, group));
+      this.#groupCommands.add(command);
+      if (!this.#named.has(group.word)) return;
       parent = command;
     }
     for (const spec of group.commands) this.#addCommand(parent, spec, group.heading);
@@ -143,6 +153,7 @@ class Reading {
       const shown = arg.variadic ? `${arg.name}...` : arg.name;
       command.addArgument(new Argument(arg.optional ? `[${shown}]` : `<${shown}>`, arg.summary));
     }
+    if (!this.#named.has(word)) return;
     for (const option of spec.options ?? []) command.addOption(toOption(option));
     command.addHelpText('after', this.#examples(spec));
     command.exitOverride((error) => {
@@ -217,6 +228,15 @@ class Reading {
     );
   }
 
+  /** A command in a list of commands: its word and its arguments. */
+  #termOf(command: Command): string {
+    const args = command.registeredArguments.map((arg) => {
+      const shown = arg.variadic ? `${arg.name()}...` : arg.name();
+      return arg.required ? `<${shown}>` : `[${shown}]`;
+    });
+    return [command.name(), ...(this.#groupCommands.has(command) ? ['...'] : args)].join(' ');
+  }
+
   #usage(path: string, message: string, next: string): Parsed {
     return { kind: 'usage', path, message, next };
   }
@@ -233,15 +253,6 @@ function toOption(spec: OptionSpec): Option {
 
 function collect(value: string, previous: unknown): string[] {
   return [...(Array.isArray(previous) ? previous.map(String) : []), value];
-}
-
-/** A command in a list of commands: its word and its arguments. */
-function termOf(command: Command): string {
-  const args = command.registeredArguments.map((arg) => {
-    const shown = arg.variadic ? `${arg.name()}...` : arg.name();
-    return arg.required ? `<${shown}>` : `[${shown}]`;
-  });
-  return [command.name(), ...(command.commands.length > 0 ? ['...'] : args)].join(' ');
 }
 
 const camelCase = (name: string): string =>

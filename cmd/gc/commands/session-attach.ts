@@ -80,7 +80,7 @@ function report(context: Context, session: SessionView, end: AttachEnd): number 
 }
 
 function assertTerminal(context: Context): void {
-  if (context.stdinIsTTY && context.out.isTTY) return;
+  if (context.stdinIsTTY() && context.out.isTTY) return;
   throw new GcError('not-a-terminal', 'attach needs a terminal for its input and output', {
     next: 'gc session peek <session> shows the screen without one',
   });

@@ -20,7 +20,7 @@ export const runSessionNew: CommandRun = async (context, input) => {
     }
     const how = city.live ? ' (reconciler will start it)' : '';
     context.out.write(`Session ${session.id} created from template "${session.template}"${how}.\n`);
-    const atTerminal = context.stdinIsTTY && context.out.isTTY;
+    const atTerminal = context.stdinIsTTY() && context.out.isTTY;
     if (input.flag('no-attach') || !atTerminal) return 0;
     return waitAndAttach(context, city, session);
   });

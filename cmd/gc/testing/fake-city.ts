@@ -195,7 +195,7 @@ export function testContext(options: RunOptions): {
     signal: options.signal ? AbortSignal.any([options.signal, gone.signal]) : gone.signal,
     gc: 'gc',
     self: [process.execPath, join(import.meta.dirname, '..', 'main.ts')],
-    stdinIsTTY: options.isTTY ?? false,
+    stdinIsTTY: () => options.isTTY ?? false,
     readStdin: async () => options.stdin ?? '',
   };
   return { base, printed: () => ({ out: out.text(), err: err.text() }) };

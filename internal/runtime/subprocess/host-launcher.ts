@@ -20,7 +20,7 @@ export const nodeHostCommand = (
   node: string,
   entry: string,
   ...options: readonly string[]
-): readonly string[] => [node, ...NODE_OPTIONS, ...options, entry];
+): readonly string[] => [node, ...options, ...NODE_OPTIONS, entry];
 
 export interface HostCommand {
   readonly dir: string;
