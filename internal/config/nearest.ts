@@ -1,3 +1,5 @@
+import { editDistance } from '../platform/edit-distance.ts';
+
 /** A suggestion may differ from what was written by this many edits, or by a third of its length if that is more. */
 const MAX_EDITS = 2;
 
@@ -23,27 +25,4 @@ export function nearest(written: string, known: Iterable<string>): string | unde
 export function didYouMean(written: string, known: Iterable<string>): string {
   const found = nearest(written, known);
   return found === undefined ? '' : `; did you mean "${found}"?`;
-}
-
-/**
- * Edits from one text to the other: letters put in, left out, replaced, or two neighbours swapped. Anything above
- * `limit` is reported as `limit + 1`.
- */
-export function editDistance(a: string, b: string, limit = Number.POSITIVE_INFINITY): number {
-  if (Math.abs(a.length - b.length) > limit) return limit + 1;
-  let older: readonly number[] = [];
-  let previous: readonly number[] = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swapped = isSwap ? (older[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
-      current.push(Math.min(replaced, swapped, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    if (Math.min(...current) > limit && Math.min(...previous) > limit) return limit + 1;
-    older = previous;
-    previous = current;
-  }
-  return Math.min(previous[b.length] ?? 0, limit + 1);
 }

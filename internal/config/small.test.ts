@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseDuration } from '../platform/duration.ts';
+import { editDistance } from '../platform/edit-distance.ts';
 import { durationText } from './duration-text.ts';
-import { didYouMean, editDistance, nearest } from './nearest.ts';
+import { didYouMean, nearest } from './nearest.ts';
 import { ProblemList } from './problems.ts';
 import {
   deriveBeadPrefix,

@@ -144,6 +144,8 @@ export interface SessionView {
   readonly answered?: readonly string[];
   readonly started_ms?: number;
   readonly depends_on: readonly string[];
+  /** Of a named session: kept up, or there when asked for. */
+  readonly named_mode?: 'always' | 'on_demand';
 }
 
 export interface SessionFilter {

@@ -76,6 +76,7 @@ export function sessionView(facts: ViewFacts): SessionView {
     ...(gate.kind === 'open' || sight.kind === 'running' ? {} : { next_try_at: rfc3339(gate.nextTryAt) }),
     ...lifeDetails(record),
     depends_on: facts.desired?.dependsOn ?? [],
+    ...(facts.desired?.mode ? { named_mode: facts.desired.mode } : {}),
   };
 }
 

@@ -1,3 +1,4 @@
+import { editDistance } from '../platform/edit-distance.ts';
 import { GcError } from '../platform/errors.ts';
 import type { Provider } from './provider.ts';
 
@@ -78,17 +79,4 @@ function nearestName(name: string): string | undefined {
     .sort((a, b) => a.edits - b.edits);
   const [best] = ranked;
   return best && best.edits <= NEAR_EDITS && best.edits < best.candidate.length ? best.candidate : undefined;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

@@ -1,3 +1,5 @@
+import { editDistance } from '../platform/edit-distance.ts';
+
 /** At most this many suggestions: more help nobody. */
 const MAX_SUGGESTIONS = 3;
 
@@ -16,28 +18,5 @@ export function nearestNames(typed: string, names: readonly string[]): readonly 
 function closeness(typed: string, name: string): number {
   const leaf = name.slice(name.lastIndexOf('/') + 1);
   const bare = leaf.slice(leaf.indexOf('.') + 1);
-  return Math.min(distance(typed, name), distance(typed, leaf), distance(typed, bare));
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours. */
-function distance(a: string, b: string): number {
-  let before: number[] = [];
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const same = a[i - 1] === b[j - 1];
-      let best = Math.min(
-        (previous[j] ?? 0) + 1,
-        (current[j - 1] ?? 0) + 1,
-        (previous[j - 1] ?? 0) + (same ? 0 : 1),
-      );
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (swapped) best = Math.min(best, (before[j - 2] ?? 0) + 1);
-      current.push(best);
-    }
-    before = previous;
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
+  return Math.min(editDistance(typed, name), editDistance(typed, leaf), editDistance(typed, bare));
 }

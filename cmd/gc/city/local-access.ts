@@ -27,15 +27,11 @@ export function controllerPid(root: string): number | undefined {
 
 /** The city through its stores, for a command beside no controller. */
 export async function openLocalCity(root: string, context: Context): Promise<LocalCity> {
-  const parts = await openCity({
-    cityDir: root,
-    env: context.env,
-    clock: context.clock,
-    ids: systemIds,
-    role: 'visitor',
-    program: agentProgram(context.self),
-    makeProvider: standardProviders({ hostCommand: hostCommand(context.self) }),
-  });
+  const parts = await openAsVisitor(
+    root,
+    context,
+    standardProviders({ hostCommand: hostCommand(context.self) }),
+  );
   const engine = new CityEngine(parts, {
     poke: () => undefined,
     trouble: (error) => context.err.write(`gc: ${messageOf(error)}\n`),
@@ -47,6 +43,19 @@ export async function openLocalCity(root: string, context: Context): Promise<Loc
     api: new LocalCityApi({ engine, controller, actor: commandActor(context.env) }),
     close: () => parts.close(),
   };
+}
+
+/** Beside whoever decides about the city: nothing that a visitor sees is taken as told. */
+function openAsVisitor(root: string, context: Context, makeProvider: MakeProvider) {
+  return openCity({
+    cityDir: root,
+    env: context.env,
+    clock: context.clock,
+    ids: systemIds,
+    role: 'visitor',
+    program: agentProgram(context.self),
+    makeProvider,
+  });
 }
 
 /** Says where the sessions of a city are; the rest of the environment is the person's own, with their terminal in it. */
@@ -64,15 +73,7 @@ export async function openAttachPlan(
     for (const key of PLACE_VARIABLES) env[key] = facts.env[key];
     return make(name, { ...facts, env });
   };
-  const parts = await openCity({
-    cityDir: root,
-    env: context.env,
-    clock: context.clock,
-    ids: systemIds,
-    role: 'visitor',
-    program: agentProgram(context.self),
-    makeProvider: fromHere,
-  });
+  const parts = await openAsVisitor(root, context, fromHere);
   try {
     return { plan: await parts.provider.attach(session.session_name), close: () => parts.close() };
   } catch (error) {

@@ -71,7 +71,8 @@ function sessionLines(status: CityStatus): readonly string[] {
     ...open.map((session) => {
       const state = isUp(session.condition) ? session.state : conditionWord(session.condition);
       const detail = isUp(session.condition) ? '' : detailOf(session);
-      return `  ${padTo(session.display_name, NAME_COLUMNS)}${state}${detail ? `  ${detail}` : ''}`;
+      const mode = session.named_mode ? ` (${session.named_mode})` : '';
+      return `  ${padTo(session.display_name, NAME_COLUMNS)}${state}${mode}${detail ? `  ${detail}` : ''}`;
     }),
   ];
 }

@@ -112,7 +112,7 @@ describe('the controller', () => {
       process.kill(process.pid, 'SIGKILL');`;
     const file = join(fixture.dir, 'controller.mts');
     writeFileSync(file, script);
-    const controller = spawn(process.execPath, [...hostCommand.slice(2, -1), file, fixture.dir], {
+    const controller = spawn(process.execPath, [...hostCommand.slice(1, -1), file, fixture.dir], {
       stdio: 'inherit',
     });
     const [, signal] = await once(controller, 'exit');
