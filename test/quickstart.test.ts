@@ -53,6 +53,7 @@ describe.each(PROVIDERS)('the first minute on $provider', ({ provider, available
       );
       try {
         await terminal.see('demo>');
+        await terminal.see('leave with');
         terminal.type('say typed by hand');
         terminal.key('Enter');
         await terminal.see(/^typed by hand/m);

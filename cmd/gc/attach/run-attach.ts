@@ -8,6 +8,8 @@ import { KeyFilter } from './key-filter.ts';
 /** A lone Escape is passed on after this long. */
 const ESCAPE_WAIT_MS = 30;
 const SIGNAL_EXIT_BASE = 128;
+/** The first picture may come in parts: how to leave is shown on top of it after this. */
+const HINT_DELAY_MS = 150;
 
 type SpawnPlan = Extract<AttachPlan, { kind: 'spawn' }>;
 
@@ -52,7 +54,7 @@ export async function runAttach(plan: AttachPlan, terminal: AttachTerminal): Pro
   if (plan.kind === 'spawn') return runSpawn(plan, terminal);
   terminal.announce(plan.leave);
   const stream = await plan.open(sizeOf(terminal.output));
-  return connect(stream, terminal);
+  return connect(stream, terminal, plan.leave);
 }
 
 /** The child owns the terminal while it runs: it inherits all three streams. */
@@ -73,12 +75,13 @@ function runSpawn(plan: SpawnPlan, terminal: AttachTerminal): Promise<AttachEnd>
 }
 
 /** The stream itself begins with a redraw and ends with what brings the terminal back to plain behaviour. */
-async function connect(stream: AttachStream, terminal: AttachTerminal): Promise<AttachEnd> {
+async function connect(stream: AttachStream, terminal: AttachTerminal, leaveKey: string): Promise<AttachEnd> {
   const { input, output } = terminal;
   const filter = new KeyFilter();
   const visit = new AbortController();
   let left = false;
   let loneEscape: NodeJS.Timeout | undefined;
+  let hint: NodeJS.Timeout | undefined;
   const leave = () => {
     left = true;
     stream.close();
@@ -98,6 +101,7 @@ async function connect(stream: AttachStream, terminal: AttachTerminal): Promise<
   try {
     for await (const bytes of stream.output) {
       if (!output.write(bytes)) await drained(output, visit.signal);
+      hint ??= setTimeout(() => output.write(hintBytes(leaveKey, sizeOf(output))), HINT_DELAY_MS);
     }
     return left ? { kind: 'left' } : { kind: 'ended' };
   } catch (error) {
@@ -105,6 +109,7 @@ async function connect(stream: AttachStream, terminal: AttachTerminal): Promise<
   } finally {
     visit.abort();
     clearTimeout(loneEscape);
+    clearTimeout(hint);
     output.off('resize', onResize);
     input.off('data', onKeys);
     input.setRawMode(false);
@@ -124,6 +129,12 @@ function drained(output: ScreenOutput, signal: AbortSignal): Promise<void> {
     output.on('close', done);
     signal.addEventListener('abort', done, { once: true });
   });
+}
+
+/** One line on the last row, over whatever the agent drew there; its next redraw takes it away. The cursor stays. */
+function hintBytes(leave: string, size: TerminalSize): Uint8Array {
+  const text = ` leave with ${leave}; the agent keeps running `.slice(0, size.columns);
+  return Buffer.from(`\x1b7\x1b[${size.rows};1H\x1b[0;7m${text}\x1b[0m\x1b8`);
 }
 
 function sizeOf(output: ScreenOutput): TerminalSize {

@@ -21,12 +21,26 @@ const KEYS = {
   ].join('\n'),
 };
 
+const ATTACH = [
+  'tmux',
+  '-u',
+  '-L',
+  'town',
+  'attach-session',
+  '-t',
+  '=mayor',
+  ';',
+  'display-message',
+  '-d',
+  '6000',
+];
+
 describe('the attach plan', () => {
   it('attaches to the exact session and says how to leave', () => {
     const plan = attachPlan(SERVER, 'mayor', { PATH: '/bin', TERM: 'xterm', NOTHING: undefined }, KEYS);
     expect(plan).toEqual({
       kind: 'spawn',
-      argv: ['tmux', '-u', '-L', 'town', 'attach-session', '-t', '=mayor'],
+      argv: [...ATTACH, 'leave with Ctrl-b d'],
       env: { PATH: '/bin', TERM: 'xterm' },
       leave: 'Ctrl-b d',
     });
@@ -41,7 +55,7 @@ describe('the attach plan', () => {
     });
     const other = attachPlan(SERVER, 'mayor', { TMUX: '/tmp/tmux-0/default,123,0' }, KEYS);
     expect(other).toMatchObject({
-      argv: ['tmux', '-u', '-L', 'town', 'attach-session', '-t', '=mayor'],
+      argv: [...ATTACH, 'leave with Ctrl-b Ctrl-b d (tmux inside tmux)'],
       env: { TMUX: '' },
       leave: 'Ctrl-b Ctrl-b d (tmux inside tmux)',
     });

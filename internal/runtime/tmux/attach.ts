@@ -2,7 +2,11 @@ import { realpathSync } from 'node:fs';
 import type { Environment } from '../../platform/paths.ts';
 import type { AttachPlan } from '../provider.ts';
 import { exactSession } from './ownership.ts';
+import { literalInFormat } from './quote.ts';
 import { serverSocketPath, type TmuxServer } from './server.ts';
+
+/** How long a person sees how to leave. */
+const HINT_MS = 6_000;
 
 /** What the server says about its keys: the prefix, and the table that follows it. */
 export interface ServerKeys {
@@ -37,11 +41,15 @@ export function attachPlan(
     };
   }
   const detach = boundKey(keys.bindings, /^detach-client$/) ?? 'd';
+  const leave =
+    outer === undefined ? `${prefix} ${detach}` : `${prefix} ${prefix} ${detach} (tmux inside tmux)`;
+  // What is printed before vanishes with the screen: it stands in the status line for a while.
+  const hint = ['display-message', '-d', String(HINT_MS), literalInFormat(`leave with ${leave}`)];
   return {
     kind: 'spawn',
-    argv: [...head, 'attach-session', '-t', exactSession(name)],
+    argv: [...head, 'attach-session', '-t', exactSession(name), ';', ...hint],
     env: outer === undefined ? env : { ...env, TMUX: '' },
-    leave: outer === undefined ? `${prefix} ${detach}` : `${prefix} ${prefix} ${detach} (tmux inside tmux)`,
+    leave,
   };
 }
 
