@@ -16,7 +16,7 @@ import {
 export const CONTROL_WATCH_MS = 200;
 export const PLAIN_WATCH_MS = 1_000;
 /** Every so many looks the processes themselves are looked at: tmux can miss an end, see `COLLECT_CHILDREN`. */
-const LEADER_CHECK_EVERY = 5;
+const LEADER_CHECK_EVERY = 15;
 
 /** What one look of the watcher saw of one session. */
 export interface Sighting {
