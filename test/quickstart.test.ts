@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { PROVIDERS } from './support/cities.ts';
+import { HAS_TMUX, PROVIDERS } from './support/cities.ts';
 import { until, World } from './support/program.ts';
 import { PersonsTerminal } from './support/terminal.ts';
 
@@ -40,8 +40,8 @@ describe.each(PROVIDERS)('the first minute on $provider', ({ provider, available
     },
   );
 
-  it.runIf(available)(
-    `a person sits down at an agent and gets up again${available ? '' : ' (skipped: tmux is not installed)'}`,
+  it.runIf(HAS_TMUX)(
+    `a person sits down at an agent and gets up again${HAS_TMUX ? '' : ' (skipped: tmux is not installed)'}`,
     async () => {
       world = new World(provider);
       const city = world.example('quickstart');

@@ -125,8 +125,8 @@ export async function killTree(
         if (termed.has(entry.pid)) continue;
         termed.add(entry.pid);
         signalExactly(entry, 'SIGTERM');
-        // A stopped process takes TERM only when it goes on.
-        if (entry.state === 'T') signalExactly(entry, 'SIGCONT');
+        // A stopped process takes TERM only when it goes on, and may have been stopped since it was looked at.
+        signalExactly(entry, 'SIGCONT');
       }
     }
     await options.clock.sleep(EXIT_POLL_MS);
