@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HAS_TMUX, PROVIDERS } from './support/cities.ts';
 import { until, World } from './support/program.ts';
@@ -33,6 +35,13 @@ describe.each(PROVIDERS)('the first minute on $provider', ({ provider, available
       const stopped = await world.gc(['stop'], { cwd: city });
       expect(stopped.code).toBe(0);
       expect(stopped.stdout).toContain('City stopped.');
+      const exported = readFileSync(join(city, '.gc', 'events.jsonl'), 'utf8')
+        .trim()
+        .split('\n');
+      expect(exported.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(
+        exported.map((_, i) => i + 1),
+      );
+      expect(exported.join()).toContain('session.woke');
       await until(
         'nothing of the city runs',
         () => world.processes().length === 0 && world.tmuxServers().length === 0,

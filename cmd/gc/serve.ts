@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { type HostedCity, hostCity, type OpenedCity } from '../../internal/api/hosted-city.ts';
 import { alreadyRunning, controllerOf } from '../../internal/controller/city-lock.ts';
 import { CityRuntime } from '../../internal/controller/city-runtime.ts';
+import { exportEvents } from '../../internal/controller/event-export.ts';
 import { LocalCityApi } from '../../internal/controller/local-city-api.ts';
 import { standardProviders } from '../../internal/controller/make-provider.ts';
 import { openCity } from '../../internal/controller/open-city.ts';
@@ -188,7 +189,12 @@ async function openForHosting(context: Context, program: Program, opening: Openi
   const runtime = new CityRuntime(parts);
   const controller = { running: true, pid: process.pid, mode: opening.mode };
   const api = new LocalCityApi({ engine: runtime.engine, runtime, controller });
-  return { runtime, api, close: () => parts.close() };
+  const endExport = exportEvents(parts.db, parts.gcDir, (error) => opening.log.warn(messageOf(error)));
+  const close = async () => {
+    await endExport();
+    await parts.close();
+  };
+  return { runtime, api, close };
 }
 
 function supervisedCity(context: Context, program: Program, env: Environment, log: Log): StartCity {

@@ -41,8 +41,8 @@ export class JsonlExport {
 
   /** Follows the city's events until the signal aborts. A failed write is reported and tried again with the next event. */
   async run(signal: AbortSignal, onError: (error: unknown) => void): Promise<void> {
-    await this.flush().catch(onError);
     const after = await this.#options.bus.latestSeq();
+    await this.flush().catch(onError);
     for await (const _page of this.#options.bus.pages(after, signal)) await this.flush().catch(onError);
   }
 
