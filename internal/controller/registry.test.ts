@@ -55,6 +55,14 @@ describe('the rules', () => {
     );
   });
 
+  it.each(['\u2028', '\u2029', '\u0085', '\u007f'])(
+    'keeps a path with %j, which JavaScript may take for a line end',
+    (odd) => {
+      const { registry } = register(EMPTY, { path: `/a${odd}b`, name: 'a' });
+      expect(parseRegistry(renderRegistry(registry), 'cities.toml')).toEqual(registry);
+    },
+  );
+
   it('the same again changes nothing, another name renames, a taken name is refused', () => {
     const one = register(EMPTY, { path: '/a', name: 'a' });
     expect(one.outcome).toBe('added');

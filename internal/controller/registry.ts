@@ -130,19 +130,19 @@ function quote(value: string): string {
 
 /**
  * Reads the subset of TOML that this file consists of: arrays of tables with string values. It stands alone so that
- * `gc cities` need not load a TOML library.
+ * `gc cities` need not load a TOML library. A dot means any character here: U+2028 and U+2029 end no line in TOML.
  */
 export function parseRegistry(text: string, file: string): Registry {
   const tables: { kind: string; fields: Record<string, string> }[] = [];
   text.split(/\r?\n/).forEach((raw, index) => {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) return;
-    const header = /^\[\[\s*([A-Za-z0-9_-]+)\s*\]\]\s*(?:#.*)?$/.exec(line);
+    const header = /^\[\[\s*([A-Za-z0-9_-]+)\s*\]\]\s*(?:#.*)?$/s.exec(line);
     if (header?.[1]) {
       tables.push({ kind: header[1], fields: {} });
       return;
     }
-    const pair = /^([A-Za-z0-9_-]+)\s*=\s*(.*)$/.exec(line);
+    const pair = /^([A-Za-z0-9_-]+)\s*=\s*(.*)$/s.exec(line);
     const value = pair?.[2] === undefined ? undefined : readString(pair[2]);
     const table = tables.at(-1);
     if (pair?.[1] === undefined || value === undefined || !table) {
@@ -160,9 +160,9 @@ export function parseRegistry(text: string, file: string): Registry {
 }
 
 function readString(source: string): string | undefined {
-  const literal = /^'([^']*)'\s*(?:#.*)?$/.exec(source);
+  const literal = /^'([^']*)'\s*(?:#.*)?$/s.exec(source);
   if (literal) return literal[1];
-  const basic = /^("(?:[^"\\]|\\.)*")\s*(?:#.*)?$/.exec(source)?.[1];
+  const basic = /^("(?:[^"\\]|\\.)*")\s*(?:#.*)?$/s.exec(source)?.[1];
   if (basic === undefined) return undefined;
   try {
     // TOML's one escape that JSON lacks.
