@@ -2,7 +2,7 @@ import type { Provider } from '../../internal/runtime/provider.ts';
 import type { RuntimeConfig } from '../../internal/runtime/runtime-config.ts';
 import type { Trial } from './trial.ts';
 
-/** One promise of the provider contract, as plain data: any test runner, and `gc conformance`, can run it. */
+/** One promise of the provider contract, as plain data, for every test runner and for `gc conformance`. */
 export interface ProviderCase {
   readonly name: string;
   /** `lifecycle` and `session` are Gas City's published cases; `beyond` are ours. */

@@ -1,3 +1,4 @@
+import { quoteWord } from '../config/shell-words.ts';
 import type { Ids } from '../platform/ids.ts';
 
 /** How an agent program can be told which conversation it has. All `''` where it cannot. */
@@ -125,5 +126,5 @@ function endOfWord(command: string, start: number): number {
 
 /** A key comes from records and agent programs: it is one word to the shell, whatever is in it. */
 function shellWord(text: string): string {
-  return /^[A-Za-z0-9][A-Za-z0-9._:@+-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return /^[A-Za-z0-9][A-Za-z0-9._:@+-]*$/.test(text) ? text : quoteWord(text);
 }

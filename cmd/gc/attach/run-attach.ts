@@ -131,9 +131,14 @@ function drained(output: ScreenOutput, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** How to leave, as a person is told. */
+export function leaveLine(leave: string): string {
+  return `leave with ${leave}; the agent keeps running`;
+}
+
 /** One line on the last row, over whatever the agent drew there; its next redraw takes it away. The cursor stays. */
 function hintBytes(leave: string, size: TerminalSize): Uint8Array {
-  const text = ` leave with ${leave}; the agent keeps running `.slice(0, size.columns);
+  const text = ` ${leaveLine(leave)} `.slice(0, size.columns);
   return Buffer.from(`\x1b7\x1b[${size.rows};1H\x1b[0;7m${text}\x1b[0m\x1b8`);
 }
 

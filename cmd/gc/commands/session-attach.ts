@@ -1,6 +1,6 @@
 import type { SessionView } from '../../../internal/controller/city-api.ts';
 import { GcError, messageOf } from '../../../internal/platform/errors.ts';
-import { type AttachEnd, runAttach } from '../attach/run-attach.ts';
+import { type AttachEnd, leaveLine, runAttach } from '../attach/run-attach.ts';
 import { type CityHandle, withCity } from '../city/access.ts';
 import { typed } from '../city/invocation.ts';
 import { untilUp } from '../city/until-up.ts';
@@ -48,7 +48,7 @@ export async function attachTo(context: Context, city: CityHandle, session: Sess
       signal: context.signal,
       announce: (leave) => {
         context.err.write(`Attaching to session ${session.id} (${session.template})...\n`);
-        context.err.write(`leave with ${leave}; the agent keeps running\n`);
+        context.err.write(`${leaveLine(leave)}\n`);
       },
     });
     return report(context, session, end);

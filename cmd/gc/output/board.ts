@@ -1,19 +1,12 @@
 import type { CityStatus, SessionView } from '../../../internal/controller/city-api.ts';
 import { parseRfc3339 } from '../../../internal/platform/clock.ts';
+import { describeExit } from '../../../internal/runtime/errors.ts';
 import { typed } from '../city/invocation.ts';
 import { onePlainLine } from './plain.ts';
 import type { Style } from './style.ts';
 import { age, shortPath, until } from './times.ts';
 import { cutTo, padTo, widthOf } from './width.ts';
-import {
-  conditionWord,
-  controllerRole,
-  exitText,
-  isWanted,
-  lastLine,
-  providerText,
-  shellWord,
-} from './words.ts';
+import { conditionWord, controllerRole, isWanted, lastLine, providerText, shellWord } from './words.ts';
 
 export interface BoardOptions {
   readonly now: number;
@@ -120,7 +113,7 @@ export function detailOf(session: SessionView): string {
   const down = session.condition === 'backing-off' || session.condition === 'quarantined';
   if (exit && (down || session.condition === 'stopped')) {
     const said = lastLine(exit.last_lines);
-    return said ? `${exitText(exit)} "${said}"` : exitText(exit);
+    return said ? `${describeExit(exit)} "${said}"` : describeExit(exit);
   }
   return session.title && session.title !== session.display_name ? onePlainLine(session.title) : '';
 }

@@ -1,3 +1,4 @@
+import { quoteWord } from '../../../internal/config/shell-words.ts';
 import type {
   CityStatus,
   ControllerInfo,
@@ -16,10 +17,9 @@ export function isUp(condition: SessionCondition): boolean {
   return condition === 'idle' || condition === 'working' || condition === 'running' || condition === 'waits';
 }
 
-/** It should be up now; one that is only held back by its crashes counts. */
+/** It should be up now; the city says so also of one that rests after crashes. */
 export function isWanted(session: SessionView): boolean {
-  const isHeldBack = session.condition === 'backing-off' || session.condition === 'quarantined';
-  return session.condition !== 'closed' && (session.wanted || isHeldBack);
+  return session.condition !== 'closed' && session.wanted;
 }
 
 /** What hosts the sessions, for a person. */
@@ -83,13 +83,7 @@ export function targetOf(session: SessionView): string {
 
 /** `text` quoted for a POSIX shell when it has to be. */
 export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
-}
-
-/** How a dead agent ended: `exit 1`, `signal SIGKILL`. */
-export function exitText(exit: NonNullable<SessionView['last_exit']>): string {
-  if (exit.signal) return `signal ${exit.signal}`;
-  return exit.code === undefined ? 'unknown exit' : `exit ${exit.code}`;
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : quoteWord(text);
 }
 
 /** The last line that an agent printed, unadorned. */

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { ensurePrivateDir } from '../../platform/atomic-file.ts';
 import { codeOf } from '../../platform/errors.ts';
 import { bootId, type ProcessIdentity, parseProcessIdentity } from '../../platform/process-identity.ts';
+import { isSessionName } from '../name-rule.ts';
 import { countForks } from './process-evidence.ts';
-import { isSessionName } from './protocol.ts';
 
 /** The variable whose value proves that a process is one particular life of one session. */
 export const INSTANCE_TOKEN = 'GC_INSTANCE_TOKEN';

@@ -1,4 +1,5 @@
 import { messageOf } from '../../platform/errors.ts';
+import { isSessionName } from '../name-rule.ts';
 import {
   BadMessageError,
   flag,
@@ -35,14 +36,11 @@ export const MAX_PASTE_CHARS = 67_108_864;
 const MAX_TERMINAL_SIDE = 1_000;
 const COUNTER = integer(0, Number.MAX_SAFE_INTEGER);
 const SIDE = integer(1, MAX_TERMINAL_SIDE);
-const SESSION_NAME = /^[A-Za-z0-9_-]{1,200}$/;
 
 const sessionName: Shape<string> = (value, at) => {
   if (typeof value === 'string' && isSessionName(value)) return value;
   throw new BadMessageError(at, 'a session name (letters, digits, "_" and "-", at most 200)');
 };
-
-export const isSessionName = (name: string): boolean => SESSION_NAME.test(name);
 
 const size = object({ columns: SIDE, rows: SIDE });
 const exit = object({ code: optional(integer(0, 255)), signal: optional(text) });

@@ -1,8 +1,9 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { ensurePrivateDir } from '../../platform/atomic-file.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { GcError } from '../../platform/errors.ts';
+import { isExecutable } from '../../platform/executable.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { identityOf } from '../../platform/process-identity.ts';
 import { snapshotProcesses } from '../../platform/process-tree.ts';
@@ -171,13 +172,4 @@ function canRun(program: string, launch: WireLaunch): boolean {
   if (program.includes('/')) return isExecutable(resolve(launch.cwd, program));
   const path = launch.env['PATH'] ?? DEFAULT_PATH;
   return path.split(delimiter).some((dir) => isExecutable(resolve(launch.cwd, dir, program)));
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false; // missing, or not ours to run
-  }
 }

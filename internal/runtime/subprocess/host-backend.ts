@@ -3,8 +3,9 @@ import { messageOf } from '../../platform/errors.ts';
 import type { Ids } from '../../platform/ids.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { InvalidSessionNameError, RuntimeUnavailableError, SessionNotFoundError } from '../errors.ts';
-import { type HostRequest, isSessionName, PART_CHARS, RESULTS, type WireSession } from '../host/protocol.ts';
+import { type HostRequest, PART_CHARS, RESULTS, type WireSession } from '../host/protocol.ts';
 import type { Shape } from '../host/shape.ts';
+import { isSessionName } from '../name-rule.ts';
 import type { AttachPlan, RuntimeEvent } from '../provider.ts';
 import type {
   BackendSession,
