@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderCliDocs } from '../cmd/gc/cli/docs.ts';
 import { groups } from '../cmd/gc/table/table.ts';
-import { cityJsonSchema } from '../internal/config/schema-city.ts';
+import { cityJsonSchema } from '../internal/config/schema/schema-city.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 

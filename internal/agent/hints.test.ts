@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolvePreset } from '../config/resolve-preset.ts';
+import { resolvePreset } from '../config/preset/resolve-preset.ts';
 import { loadOk } from '../config/testing/scratch-city.ts';
 import { commandFields } from '../config/work-dir.ts';
 import { expandCommand, startupHints } from './hints.ts';

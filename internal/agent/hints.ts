@@ -1,7 +1,7 @@
 import type { Agent, City } from '../config/city.ts';
-import { renderTemplate } from '../config/go-template.ts';
-import type { ResolvedPreset } from '../config/resolve-preset.ts';
-import type { CommandFields } from '../config/template-fields.ts';
+import type { ResolvedPreset } from '../config/preset/resolve-preset.ts';
+import { renderTemplate } from '../config/template/go-template.ts';
+import type { CommandFields } from '../config/template/template-fields.ts';
 
 /** A file or folder that is copied into the work dir before the start. */
 export interface CopyHint {

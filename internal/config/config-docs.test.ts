@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { BUILTIN_PRESETS } from './presets.ts';
-import { cityJsonSchema } from './schema-city.ts';
-import { COMMAND_FIELDS, PROMPT_FIELDS, SESSION_NAME_FIELDS, WORK_DIR_FIELDS } from './template-fields.ts';
+import { BUILTIN_PRESETS } from './preset/presets.ts';
+import { cityJsonSchema } from './schema/schema-city.ts';
+import {
+  COMMAND_FIELDS,
+  PROMPT_FIELDS,
+  SESSION_NAME_FIELDS,
+  WORK_DIR_FIELDS,
+} from './template/template-fields.ts';
 import { loadOk } from './testing/scratch-city.ts';
 
 const docs = readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8');

@@ -1,5 +1,5 @@
 import type { Agent } from './city.ts';
-import { quoteWord } from './shell-words.ts';
+import { quoteWord } from './preset/shell-words.ts';
 
 type Queried = Pick<Agent, 'workQuery' | 'slingQuery' | 'qualifiedName'>;
 

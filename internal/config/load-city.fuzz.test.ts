@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { problemReport } from './format-problems.ts';
+import { problemReport } from './document/format-problems.ts';
 import { loadCity } from './load-city.ts';
 import { scratch } from './testing/scratch-city.ts';
 

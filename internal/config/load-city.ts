@@ -1,23 +1,23 @@
 import { basename, dirname, join } from 'node:path';
 import { codeOf, messageOf } from '../platform/errors.ts';
 import type { Environment } from '../platform/paths.ts';
-import { readAgentFolders } from './agent-folders.ts';
-import { buildAgent, buildNamedSession, buildRig } from './build-agents.ts';
-import { buildProvider, buildSections } from './build-sections.ts';
-import type { BuiltAgent } from './built-agent.ts';
 import type { Agent, City, ConfigProblem, Rig } from './city.ts';
-import { dependencyOf } from './dependencies.ts';
-import { type AgentEntry, type Draft, draftCity } from './draft.ts';
-import { checkPackFile } from './pack-file.ts';
-import { ProblemList } from './problems.ts';
-import { provenanceOf } from './provenance.ts';
-import { CITY_FILE_NAMES, findCityFile, pathKind, readDocument } from './read-source.ts';
-import { revisionOf, watchSet } from './revision.ts';
-import { locate, type SourceDocument } from './source-document.ts';
-import { validateAgents, warnHooks } from './validate-agents.ts';
-import { validateProviders } from './validate-providers.ts';
-import { validateNamedSessions, validateRigs, validateSessionNames } from './validate-sessions.ts';
-import { validateInlineTemplates, validatePrompts } from './validate-templates.ts';
+import { readAgentFolders } from './compose/agent-folders.ts';
+import { buildAgent, buildNamedSession, buildRig } from './compose/build-agents.ts';
+import { buildProvider, buildSections } from './compose/build-sections.ts';
+import type { BuiltAgent } from './compose/built-agent.ts';
+import { type AgentEntry, type Draft, draftCity } from './compose/draft.ts';
+import { checkPackFile } from './compose/pack-file.ts';
+import { provenanceOf } from './compose/provenance.ts';
+import { revisionOf, watchSet } from './compose/revision.ts';
+import { ProblemList } from './document/problems.ts';
+import { CITY_FILE_NAMES, findCityFile, pathKind, readDocument } from './document/read-source.ts';
+import { locate, type SourceDocument } from './document/source-document.ts';
+import { dependencyOf } from './validate/dependencies.ts';
+import { validateAgents, warnHooks } from './validate/validate-agents.ts';
+import { validateProviders } from './validate/validate-providers.ts';
+import { validateNamedSessions, validateRigs, validateSessionNames } from './validate/validate-sessions.ts';
+import { validateInlineTemplates, validatePrompts } from './validate/validate-templates.ts';
 
 export type LoadResult =
   | {

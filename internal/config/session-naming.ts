@@ -1,5 +1,5 @@
-import { renderTemplate } from './go-template.ts';
 import { splitQualifiedName } from './qualified-name.ts';
+import { renderTemplate } from './template/go-template.ts';
 
 /** What a session's name may be made of. Source: Gas City session names; safe as a tmux target, pod name part, file name. */
 export const SESSION_NAME_PATTERN = /^[a-zA-Z0-9][a-zA-Z0-9_-]*$/;

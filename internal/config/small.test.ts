@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseDuration } from '../platform/duration.ts';
 import { editDistance } from '../platform/edit-distance.ts';
-import { durationText } from './duration-text.ts';
-import { didYouMean, nearest } from './nearest.ts';
-import { ProblemList } from './problems.ts';
+import { didYouMean, nearest } from './document/nearest.ts';
+import { ProblemList } from './document/problems.ts';
+import { parsePathText, pathText, positionAt } from './document/source-document.ts';
+import { parseToml } from './document/toml-document.ts';
 import {
   deriveBeadPrefix,
   qualifiedInstanceName,
   qualifiedName,
   splitQualifiedName,
 } from './qualified-name.ts';
-import { parsePathText, pathText, positionAt } from './source-document.ts';
-import { parseToml } from './toml-document.ts';
+import { durationText } from './schema/duration-text.ts';
 
 describe('names', () => {
   it('are qualified and split', () => {

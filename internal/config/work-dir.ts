@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import type { Agent, City, Rig } from './city.ts';
 import { slingQueryOf, workQueryOf } from './default-commands.ts';
-import { renderTemplate } from './go-template.ts';
 import { baseName } from './qualified-name.ts';
-import type { CommandFields, PromptFields, WorkDirFields } from './template-fields.ts';
+import { renderTemplate } from './template/go-template.ts';
+import type { CommandFields, PromptFields, WorkDirFields } from './template/template-fields.ts';
 
 /** The path without symbolic links; the path itself when it cannot be resolved. */
 export type RealPath = (path: string) => string;

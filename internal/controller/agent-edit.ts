@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Agent, City } from '../config/city.ts';
-import { setSuspended } from '../config/edit-city.ts';
+import { setSuspended } from '../config/edit/edit-city.ts';
 import { writeFileAtomic } from '../platform/atomic-file.ts';
 import type { Clock } from '../platform/clock.ts';
 import { GcError } from '../platform/errors.ts';

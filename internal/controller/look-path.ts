@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { LookPath } from '../config/resolve-preset.ts';
+import type { LookPath } from '../config/preset/resolve-preset.ts';
 import { findOnPath, isExecutable } from '../platform/executable.ts';
 import type { Environment } from '../platform/paths.ts';
 

@@ -1,5 +1,5 @@
 import type { Agent, City } from '../config/city.ts';
-import { didYouMean } from '../config/nearest.ts';
+import { didYouMean } from '../config/document/nearest.ts';
 import { splitQualifiedName } from '../config/qualified-name.ts';
 import { GcError } from '../platform/errors.ts';
 import { adhocName, qualifiedAlias } from '../session/names.ts';

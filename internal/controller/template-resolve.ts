@@ -4,9 +4,14 @@ import { expandCommand, startupHints } from '../agent/hints.ts';
 import { sessionNameIn } from '../agent/session-name.ts';
 import type { Agent, City, Rig, SourcePosition } from '../config/city.ts';
 import { sessionEnvironment } from '../config/environment.ts';
-import { appendedFragments, readPrompt, renderPrompt } from '../config/prompt.ts';
-import { commandLine, type LookPath, type ResolvedPreset, resolvePreset } from '../config/resolve-preset.ts';
-import { quoteWord } from '../config/shell-words.ts';
+import {
+  commandLine,
+  type LookPath,
+  type ResolvedPreset,
+  resolvePreset,
+} from '../config/preset/resolve-preset.ts';
+import { quoteWord } from '../config/preset/shell-words.ts';
+import { appendedFragments, readPrompt, renderPrompt } from '../config/template/prompt.ts';
 import { commandFields, type Instance, promptFields, resolveWorkDir, rigOf } from '../config/work-dir.ts';
 import { codeOf, GcError, messageOf } from '../platform/errors.ts';
 import type { Environment } from '../platform/paths.ts';

@@ -1,4 +1,4 @@
-import { quoteWord } from '../config/shell-words.ts';
+import { quoteWord } from '../config/preset/shell-words.ts';
 import type { Ids } from '../platform/ids.ts';
 
 /** How an agent program can be told which conversation it has. All `''` where it cannot. */

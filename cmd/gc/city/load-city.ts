@@ -4,7 +4,7 @@ import {
   problemFrame,
   problemJson,
   problemLine,
-} from '../../../internal/config/format-problems.ts';
+} from '../../../internal/config/document/format-problems.ts';
 import { type LoadResult, loadCity } from '../../../internal/config/load-city.ts';
 import type { Context, Sink } from '../context.ts';
 import { ProblemsError } from '../output/errors.ts';

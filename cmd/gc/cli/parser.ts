@@ -1,5 +1,5 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
-import { nearest } from '../../../internal/config/nearest.ts';
+import { nearest } from '../../../internal/config/document/nearest.ts';
 import { Input, type RawValue } from './input.ts';
 import type { CommandSpec, GroupSpec, OptionSpec } from './spec.ts';
 import { shieldTexts } from './texts.ts';

@@ -1,7 +1,12 @@
 import { relative } from 'node:path';
 import type { City, SourcePosition } from '../../../internal/config/city.ts';
-import { problemJson } from '../../../internal/config/format-problems.ts';
-import { configData, explainConfig, explainText, showConfig } from '../../../internal/config/show-config.ts';
+import { problemJson } from '../../../internal/config/document/format-problems.ts';
+import {
+  configData,
+  explainConfig,
+  explainText,
+  showConfig,
+} from '../../../internal/config/show/show-config.ts';
 import { cityRoot } from '../city/access.ts';
 import { loadChecked } from '../city/load-city.ts';
 import type { CommandRun } from '../cli/spec.ts';

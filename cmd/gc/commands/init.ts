@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { didYouMean } from '../../../internal/config/nearest.ts';
-import { BUILTIN_PRESET_NAMES, BUILTIN_PRESETS } from '../../../internal/config/presets.ts';
+import { didYouMean } from '../../../internal/config/document/nearest.ts';
+import { BUILTIN_PRESET_NAMES, BUILTIN_PRESETS } from '../../../internal/config/preset/presets.ts';
 import { GcError, messageOf } from '../../../internal/platform/errors.ts';
 import { CITY_FILES } from '../city/find-city.ts';
 import { findProgram } from '../city/find-program.ts';

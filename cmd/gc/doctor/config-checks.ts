@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { ConfigProblem } from '../../../internal/config/city.ts';
-import { resolvePreset } from '../../../internal/config/resolve-preset.ts';
+import { resolvePreset } from '../../../internal/config/preset/resolve-preset.ts';
 import { messageOf } from '../../../internal/platform/errors.ts';
 import { findProgram } from '../city/find-program.ts';
 import { type Check, fail, ok, warn } from './check.ts';

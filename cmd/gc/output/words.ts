@@ -1,4 +1,4 @@
-import { quoteWord } from '../../../internal/config/shell-words.ts';
+import { quoteWord } from '../../../internal/config/preset/shell-words.ts';
 import type {
   CityStatus,
   ControllerInfo,
