@@ -1,6 +1,7 @@
 import { HAS_TMUX } from '../test/support/cities.ts';
 import { deathRows, idleRows, memoryRows, spawnRows, startRows } from './city-rows.ts';
 import { commandRows } from './command-rows.ts';
+import { configRows } from './config-rows.ts';
 import { decisionRows } from './decision-rows.ts';
 import { hostMemoryRows } from './host-memory.ts';
 import { nudgeRows } from './nudge-rows.ts';
@@ -10,6 +11,7 @@ import { printRows, type Row } from './row.ts';
 const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Row[]>> = {
   decision: decisionRows,
   commands: commandRows,
+  config: configRows,
   ...(HAS_TMUX
     ? {
         spawns: spawnRows,

@@ -1,3 +1,5 @@
+import type { PromptMode, ProviderSpec } from './preset/provider-spec.ts';
+
 /**
  * A city as the rest of the product sees it: parsed, validated, defaults filled in where the specification gives
  * one value, every duration in milliseconds. Produced only by `loadCity`.
@@ -26,12 +28,24 @@ export interface City {
   readonly rigs: readonly Rig[];
   /** Presets written in the file, by name; built-in ones are in presets.ts. */
   readonly providers: Readonly<Record<string, ProviderSpec>>;
+  readonly services: readonly Service[];
+  /** Every pack in use, each folder once per scope, in load order. */
+  readonly packs: readonly PackUse[];
+  /** `gc <binding> <words>`; shallow ones first, then by words. */
+  readonly commands: readonly PackCommand[];
+  readonly doctors: readonly PackDoctor[];
+  readonly layers: Layers;
+  /** `<city>/skills` and `<city>/mcp`, or `''`. */
+  readonly skillsDir: string;
+  readonly mcpDir: string;
   /** Files that were read, the city file first. */
   readonly sources: readonly string[];
   /** Lowercase hex SHA-256 over all sources; equal revision means nothing to reload. */
   readonly revision: string;
   readonly provenance: Provenance;
   readonly warnings: readonly ConfigProblem[];
+  /** What is tolerated for the sake of old files. */
+  readonly notes: readonly ConfigProblem[];
 }
 
 export interface Workspace {
@@ -45,6 +59,106 @@ export interface Workspace {
   readonly sessionTemplate: string;
   readonly installAgentHooks: readonly string[];
   readonly globalFragments: readonly string[];
+  /** As written; the packs themselves are in `City.packs`. */
+  readonly includes: readonly string[];
+  /** What `gc rig add` writes into a rig when no pack is named. */
+  readonly defaultRigIncludes: readonly string[];
+}
+
+/**
+ * Folders that packs contribute, absolute, weakest first; each holds for the city, and per rig (by name) what its own
+ * packs add. Source: Gas City formula, script and overlay layers.
+ */
+export interface Layers {
+  readonly packDirs: ScopedFolders;
+  readonly overlays: ScopedFolders;
+  readonly scripts: ScopedFolders;
+  /** A rig's list holds the city's layers first. */
+  readonly formulas: ScopedFolders;
+}
+
+export interface ScopedFolders {
+  readonly city: readonly string[];
+  readonly rigs: Readonly<Record<string, readonly string[]>>;
+}
+
+/** How a pack came in. */
+export interface PackUse {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute. */
+  readonly dir: string;
+  readonly via: 'city' | 'include' | 'import' | 'system' | 'implicit';
+  /** The name of the import that brought it; `''` for includes. */
+  readonly binding: string;
+  /** The rig it was loaded for; `''` for the city. */
+  readonly rig: string;
+  /** As written: a path or a remote source. */
+  readonly source: string;
+  /** Dir of the pack that asked for it; the city's root at the top. */
+  readonly parent: string;
+}
+
+export interface PackCommand {
+  readonly binding: string;
+  readonly packName: string;
+  readonly packDir: string;
+  readonly words: readonly string[];
+  readonly description: string;
+  /** Absolute path of the long help, or `''`. */
+  readonly helpFile: string;
+  /** Absolute path, or a template with `{{` that is expanded when it runs. */
+  readonly run: string;
+  /** The folder that a relative expanded template starts from. */
+  readonly dir: string;
+}
+
+export interface PackDoctor {
+  /** Its check is called `<binding or pack>:<name>`. */
+  readonly name: string;
+  readonly binding: string;
+  readonly packName: string;
+  readonly packDir: string;
+  readonly description: string;
+  readonly run: string;
+  readonly helpFile: string;
+  /** The rig whose pack brought it; `''` for the city. */
+  readonly rig: string;
+}
+
+/** A process or workflow that a pack publishes under `/svc/<name>`. Loaded and validated here. */
+export interface Service {
+  readonly name: string;
+  readonly kind: 'workflow' | 'proxy_process';
+  readonly publishMode: 'private' | 'direct';
+  /** Relative to the city, below `.gc/services/`. */
+  readonly stateRoot: string;
+  readonly publication: {
+    readonly visibility: 'private' | 'public' | 'tenant';
+    readonly hostname: string;
+    readonly allowWebsockets: boolean;
+  };
+  readonly workflow: { readonly contract: string };
+  readonly process: { readonly command: readonly string[]; readonly healthPath: string };
+  /** The pack's folder, or the city's. */
+  readonly sourceDir: string;
+  readonly source: SourcePosition;
+}
+
+/** A git worktree of the rig for each session of an agent. */
+export interface Worktree {
+  /** Template of the branch name: the fields of `work_dir`. */
+  readonly branch: string;
+  /** What a new branch starts from; `''`: the rig's current commit. */
+  readonly base: string;
+  /** Shell commands in a new worktree, once. */
+  readonly setup: readonly string[];
+  /** Shell commands in a worktree that is about to be removed. */
+  readonly archive: readonly string[];
+  /** Untracked files and folders of the rig that a new worktree gets, as glob patterns. */
+  readonly copy: readonly string[];
+  /** Ports that each worktree has for itself; 0: none. */
+  readonly ports: number;
 }
 
 export interface SessionSettings {
@@ -178,13 +292,21 @@ export interface Agent {
   readonly dependsOn: readonly string[];
   readonly resumeCommand: string;
   readonly wakeMode: 'resume' | 'fresh';
+  readonly worktree: Worktree | undefined;
+  /** The pack that declares it, or `''`. */
+  readonly packName: string;
+  /** Made from a configured preset, not written by anybody. */
+  readonly implicit: boolean;
+  /** Its own skills and MCP catalog, absolute, or `''`. */
+  readonly skillsDir: string;
+  readonly mcpDir: string;
+  /** Who set `sleepAfterIdle`; `''`: nobody. */
+  readonly sleepSource: '' | 'agent' | 'agent_patch' | 'rig_override';
   /** The file that declares it and where: for messages. */
   readonly source: SourcePosition;
   /** What `{{.ConfigDir}}` stands for in its commands: the folder of the configuration it came with. */
   readonly sourceDir: string;
 }
-
-export type PromptMode = 'arg' | 'flag' | 'none';
 
 export interface NamedSession {
   /** `[dir/][binding.](name or template)`. */
@@ -194,6 +316,12 @@ export interface NamedSession {
   readonly dir: string;
   readonly mode: 'always' | 'on_demand';
   readonly source: SourcePosition;
+}
+
+export interface RigImport {
+  readonly binding: string;
+  readonly source: string;
+  readonly version: string;
 }
 
 export interface Rig {
@@ -208,46 +336,10 @@ export interface Rig {
   readonly defaultSlingTarget: string;
   readonly doltHost: string;
   readonly doltPort: string;
+  /** As written. */
+  readonly includes: readonly string[];
+  readonly imports: readonly RigImport[];
   readonly source: SourcePosition;
-}
-
-/** A preset as it is written; absent means: take the built-in's. */
-export interface ProviderSpec {
-  readonly displayName?: string;
-  readonly command?: string;
-  readonly args?: readonly string[];
-  readonly promptMode?: PromptMode;
-  readonly promptFlag?: string;
-  readonly readyDelayMs?: number;
-  readonly readyPromptPrefix?: string;
-  readonly processNames?: readonly string[];
-  readonly emitsPermissionWarning?: boolean;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly pathCheck?: string;
-  readonly supportsAcp?: boolean;
-  readonly supportsHooks?: boolean;
-  readonly instructionsFile?: string;
-  readonly resumeFlag?: string;
-  readonly resumeStyle?: 'flag' | 'subcommand';
-  readonly resumeCommand?: string;
-  readonly sessionIdFlag?: string;
-  readonly permissionModes?: Readonly<Record<string, string>>;
-  readonly optionDefaults?: Readonly<Record<string, string>>;
-  readonly optionsSchema?: readonly ProviderOption[];
-  readonly printArgs?: readonly string[];
-  readonly titleModel?: string;
-}
-
-export interface ProviderOption {
-  readonly key: string;
-  readonly label: string;
-  readonly type: string;
-  readonly default: string;
-  readonly choices: readonly {
-    readonly value: string;
-    readonly label: string;
-    readonly flagArgs: readonly string[];
-  }[];
 }
 
 /** Where a value was written. Lines and columns start at 1. */
@@ -260,11 +352,14 @@ export interface SourcePosition {
 /** Value path (`agents[2].prompt_template`) to the place where it was written. */
 export interface Provenance {
   positionOf(path: string): SourcePosition | undefined;
+  /** Who wrote it: `city.toml`, `pack gastown`, `patch in pack gastown`, `override of rig api`. */
+  layerOf(path: string): string | undefined;
 }
 
 /** One thing that is wrong, with the place and the way out. */
 export interface ConfigProblem {
-  readonly severity: 'error' | 'warning';
+  /** `note`: tolerated for the sake of old files; shown by the commands that inspect a config, not by every command. */
+  readonly severity: 'error' | 'warning' | 'note';
   /** Stable, kebab-case. */
   readonly code: string;
   readonly message: string;

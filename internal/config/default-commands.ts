@@ -24,6 +24,24 @@ export function workQueryOf(agent: Queried): string {
   return `sh -c ${quoteWord(script)}`;
 }
 
+/**
+ * The shell command that prints how many sessions an agent's work asks for: its own, else the number of pieces of work
+ * routed to it that nobody has taken: ready ones, those in progress without an assignee, open molecules. A part that
+ * cannot be read counts as none. Each piece has one `"id"` in the JSON, so that counting needs no further program.
+ * Source: Gas City default scale check.
+ */
+export function scaleCheckOf(agent: Pick<Agent, 'scaleCheck' | 'qualifiedName'>): string {
+  if (agent.scaleCheck !== '') return agent.scaleCheck;
+  const routed = `--metadata-field gc.routed_to=${agent.qualifiedName}`;
+  const parts = [
+    `bd ready ${routed} --unassigned --json --limit=0`,
+    `bd list ${routed} --status=in_progress --no-assignee --json --limit=0`,
+    `bd list ${routed} --status=open --type=molecule --no-assignee --json --limit=0`,
+  ];
+  const script = `{ ${parts.map((part) => `${part} 2>/dev/null`).join('; ')}; } | grep -o '"id" *:' | wc -l`;
+  return `sh -c ${quoteWord(script)}`;
+}
+
 /** The shell command that gives a bead (`{}`) to an agent. Source: Gas City default sling query. */
 export function slingQueryOf(agent: Queried): string {
   return agent.slingQuery || `bd update {} --set-metadata gc.routed_to=${agent.qualifiedName}`;

@@ -23,6 +23,10 @@ const OF_ONE_SESSION: ReadonlySet<string> = new Set([
   'GC_RUNTIME_EPOCH',
   'GC_CONTINUATION_EPOCH',
   'GC_INSTANCE_TOKEN',
+  'GC_WORKTREE',
+  'GC_BRANCH',
+  'GC_PORT',
+  'GC_PORT_COUNT',
 ]);
 
 /** Secrets of the controller: in no session, whoever sets them. */

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { City } from './city.ts';
 import { loadCity } from './load-city.ts';
 import { loadOk, loadOkAt, scratch } from './testing/scratch-city.ts';
 
@@ -249,6 +250,9 @@ describe('loadCity', () => {
   });
 });
 
+/** The agents that somebody wrote. */
+const written = (city: City) => city.agents.filter((agent) => !agent.implicit);
+
 describe('agent folders', () => {
   const base = { 'city.yaml': 'workspace: {provider: claude}\n' };
 
@@ -268,7 +272,7 @@ describe('agent folders', () => {
     });
     mkdirSync(join(dir, 'agents/d'));
     const city = await loadOkAt(dir);
-    expect(city.agents.map((agent) => agent.name)).toEqual(['a', 'b', 'c', 'd']);
+    expect(written(city).map((agent) => agent.name)).toEqual(['a', 'b', 'c', 'd']);
     expect(city.agents[0]).toMatchObject({
       promptTemplate: join(dir, 'agents/a/prompt.template.md'),
       overlayDir: join(dir, 'agents/a/overlay'),
@@ -333,6 +337,6 @@ describe('agent folders', () => {
       'agents/a/prompt.md': '',
       'pack.toml': '[pack]\nname = "x"\nschema = 2\n',
     });
-    expect(city.agents).toHaveLength(1);
+    expect(written(city)).toHaveLength(1);
   });
 });

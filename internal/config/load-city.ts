@@ -1,21 +1,25 @@
 import { basename, dirname, join } from 'node:path';
 import { codeOf, messageOf } from '../platform/errors.ts';
-import type { Environment } from '../platform/paths.ts';
-import type { Agent, City, ConfigProblem, Rig } from './city.ts';
-import { readAgentFolders } from './compose/agent-folders.ts';
+import { type Environment, gcHome } from '../platform/paths.ts';
+import type { Agent, City, ConfigProblem, PackCommand, Rig } from './city.ts';
 import { buildAgent, buildNamedSession, buildRig } from './compose/build-agents.ts';
 import { buildProvider, buildSections } from './compose/build-sections.ts';
+import { buildService } from './compose/build-service.ts';
 import type { BuiltAgent } from './compose/built-agent.ts';
-import { type AgentEntry, type Draft, draftCity } from './compose/draft.ts';
-import { checkPackFile } from './compose/pack-file.ts';
+import { composeCity } from './compose/compose-city.ts';
+import { CITY_LABEL, type Draft, draftCity } from './compose/draft.ts';
+import { placeOf } from './compose/entry.ts';
+import type { ReadLog } from './compose/pack-shelf.ts';
 import { provenanceOf } from './compose/provenance.ts';
 import { revisionOf, watchSet } from './compose/revision.ts';
+import { Look } from './document/look.ts';
 import { ProblemList } from './document/problems.ts';
 import { CITY_FILE_NAMES, findCityFile, pathKind, readDocument } from './document/read-source.ts';
-import { locate, type SourceDocument } from './document/source-document.ts';
+import type { SourceDocument } from './document/source-document.ts';
 import { dependencyOf } from './validate/dependencies.ts';
 import { validateAgents, warnHooks } from './validate/validate-agents.ts';
 import { validateProviders } from './validate/validate-providers.ts';
+import { validateServices } from './validate/validate-services.ts';
 import { validateNamedSessions, validateRigs, validateSessionNames } from './validate/validate-sessions.ts';
 import { validateInlineTemplates, validatePrompts } from './validate/validate-templates.ts';
 
@@ -39,7 +43,7 @@ export type LoadResult =
     };
 
 export interface LoadOptions {
-  /** Only `HOME` is used, for `~` in rig paths. */
+  /** `HOME` for `~` and fetched packs, `GC_HOME` for imports of this machine, `GC_BEADS` for the system packs. */
   readonly env: Environment;
 }
 
@@ -56,8 +60,8 @@ export async function loadCity(dirOrFile: string, options: LoadOptions): Promise
   const { file } = found;
   const root = dirname(file);
   const problems = new ProblemList();
-  const texts = new Map<string, string>();
-  const sources = [file];
+  const log: ReadLog = { look: new Look(), texts: new Map(), sources: new Set([file]) };
+  const { texts } = log;
   const { parsed, text } = await readDocument(file);
   texts.set(file, text);
   const invalid = (): LoadResult => ({
@@ -65,7 +69,7 @@ export async function loadCity(dirOrFile: string, options: LoadOptions): Promise
     file,
     problems: problems.sorted(),
     texts,
-    watch: watchSet(root, sources),
+    watch: watchSet(root, [...log.sources]),
   });
   if (parsed.kind === 'unreadable') {
     problems.add(parsed.problems);
@@ -82,12 +86,12 @@ export async function loadCity(dirOrFile: string, options: LoadOptions): Promise
     return invalid();
   }
   try {
-    const city = await assemble(parsed.document, root, options, problems, sources, texts);
+    const city = await assemble(parsed.document, root, options, problems, log);
     if (problems.hasErrors) return invalid();
-    const revision = await revisionOf(root, city.sources);
+    const revision = revisionOf(root, city.sources, texts);
     return {
       kind: 'ok',
-      city: { ...city, revision, warnings: problems.warnings },
+      city: { ...city, revision, warnings: problems.warnings, notes: problems.notes },
       texts,
       watch: watchSet(root, city.sources),
     };
@@ -110,65 +114,80 @@ function isEmpty({ data }: SourceDocument): boolean {
   return data === null || data === undefined || (typeof data === 'object' && Object.keys(data).length === 0);
 }
 
-type Assembled = Omit<City, 'revision' | 'warnings'>;
+type Assembled = Omit<City, 'revision' | 'warnings' | 'notes'>;
 
 async function assemble(
   document: SourceDocument,
   root: string,
   { env }: LoadOptions,
   problems: ProblemList,
-  sources: string[],
-  texts: Map<string, string>,
+  log: ReadLog,
 ): Promise<Assembled> {
   const { file } = document;
-  let draft = draftCity(document, problems);
-  await checkPackFile(root, sources, problems);
-  const folders = await readAgentFolders(root, draft, problems);
-  for (const [path, text] of folders.texts) {
-    sources.push(path);
-    texts.set(path, text);
-  }
-  draft = withBroken(draft, folders.broken);
-  const entries: readonly AgentEntry[] = [...folders.agents, ...folders.completed];
+  const labels = { rootLabel: CITY_LABEL, layer: basename(file), sourceDir: root };
+  const home = env['HOME'] ?? root;
+  const options = { root, home, gcHome: gcHome(env), beadProvider: env['GC_BEADS'] || undefined };
+  const composed = await composeCity(draftCity(document, labels, problems), options, log, problems);
+  const { draft, layers } = composed;
   const sections = buildSections(draft, basename(root));
   warnSections(draft, problems);
-  const context = { root, defaults: sections.agentDefaults, problems, sources };
+  const { guard } = composed;
+  const context = {
+    root,
+    defaults: sections.agentDefaults,
+    problems,
+    sources: log.sources,
+    guard,
+    look: log.look,
+  };
   const built: BuiltAgent[] = [];
-  for (const entry of entries) built.push({ entry, agent: await buildAgent(entry, context) });
+  for (const entry of draft.agents) built.push({ entry, agent: await buildAgent(entry, context) });
   const rigs = draft.rigs.map((entry) => buildRig(entry, root, env['HOME']));
   const providers = Object.fromEntries(
     [...draft.providers].map(([name, entry]) => [name, buildProvider(entry.value)]),
   );
   const namedSessions = draft.namedSessions.map(buildNamedSession);
+  const services = draft.services.map(buildService);
   const agents = withDependencies(built.map(({ agent }) => agent));
-  const checked = { ...sections, providers, rigs, root };
+  const checked = { ...sections, providers, rigs, root, layers };
   validateRigs(rigs, checked, problems);
   await warnRigFolders(rigs, problems);
+  validateServices(draft.services, services, problems);
   validateProviders(draft, checked, problems);
   validateAgents(built, draft, checked, problems);
   validateNamedSessions(namedSessions, agents, draft.broken.agents, root, problems);
   validateSessionNames(checked, namedSessions, agents, problems);
   validateInlineTemplates(built, draft, problems);
-  for (const [path, text] of await validatePrompts(built, checked, problems)) {
-    sources.push(path);
-    texts.set(path, text);
+  for (const [path, text] of await validatePrompts(built, checked, problems, log.look)) {
+    log.sources.add(path);
+    log.texts.set(path, text);
   }
   return {
     ...checked,
     file,
     agents,
     namedSessions,
-    sources: [...new Set(sources)],
-    provenance: provenanceOf(draft, {
-      agents: entries,
-      named_sessions: draft.namedSessions,
-      rigs: draft.rigs,
-    }),
+    services,
+    packs: composed.uses,
+    commands: sortedCommands(composed.commands),
+    doctors: composed.doctors,
+    skillsDir: composed.skillsDir,
+    mcpDir: composed.mcpDir,
+    sources: [file, ...[...log.sources].filter((source) => source !== file)],
+    provenance: provenanceOf(draft),
   };
 }
 
-function withBroken(draft: Draft, agents: ReadonlySet<string>): Draft {
-  return { ...draft, broken: { ...draft.broken, agents: new Set([...draft.broken.agents, ...agents]) } };
+/** Shallow ones first, then by words; of two that are called the same the first stays. Source: Gas City pack commands. */
+function sortedCommands(commands: readonly PackCommand[]): readonly PackCommand[] {
+  const called = new Map<string, PackCommand>();
+  for (const command of commands) {
+    const name = [command.binding || command.packName, ...command.words].join(' ');
+    if (!called.has(name)) called.set(name, command);
+  }
+  return [...called]
+    .sort(([a, first], [b, second]) => first.words.length - second.words.length || (a < b ? -1 : 1))
+    .map(([, command]) => ({ ...command, binding: command.binding || command.packName }));
 }
 
 /** Dependencies by qualified name. Unknown ones are reported elsewhere. */
@@ -187,25 +206,24 @@ async function warnRigFolders(rigs: readonly Rig[], problems: ProblemList): Prom
   }
 }
 
-function warnSections(draft: Draft, problems: ProblemList): void {
-  const { workspace, daemon, agent_defaults: defaults } = draft.sections;
-  const at = (section: string, key: string) =>
-    locate(draft.document, [draft.spelling.get(section) ?? section, key]);
-  warnHooks(workspace.install_agent_hooks ?? [], at('workspace', 'install_agent_hooks'), problems);
-  for (const entry of draft.agents) {
-    const place = locate(entry.document, [...entry.path, 'install_agent_hooks']);
-    warnHooks(entry.value.install_agent_hooks ?? [], place, problems);
+function warnSections({ sections, agents }: Draft, problems: ProblemList): void {
+  const { workspace, daemon, agent_defaults: defaults } = sections;
+  const { install_agent_hooks: hooks = [] } = workspace.value;
+  if (hooks.length > 0) warnHooks(hooks, placeOf(workspace, ['install_agent_hooks']), problems);
+  for (const entry of agents) {
+    const own = entry.value.install_agent_hooks ?? [];
+    if (own.length > 0) warnHooks(own, placeOf(entry, ['install_agent_hooks']), problems);
   }
-  if (daemon.graph_workflows !== undefined) {
+  if (daemon.value.graph_workflows !== undefined) {
     problems.warning(
       'deprecated-key',
       'daemon.graph_workflows is the old name of daemon.formula_v2',
-      at('daemon', 'graph_workflows'),
+      placeOf(daemon, ['graph_workflows']),
     );
   }
   for (const key of ['skills', 'mcp'] as const) {
-    if (defaults[key] === undefined) continue;
-    const place = at('agent_defaults', key);
+    if (defaults.value[key] === undefined) continue;
+    const place = placeOf(defaults, [key]);
     problems.warning(
       'deprecated-key',
       `agent_defaults.${key} is read by nothing any more`,

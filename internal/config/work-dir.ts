@@ -45,8 +45,8 @@ export function workDirFields(
 }
 
 /**
- * Absolute work dir of a session: the agent's `work_dir` template, else its rig, else its `dir` in the city, else the
- * city. Not created here. Source: Gas City work-dir resolution.
+ * Absolute work dir of a session: the agent's `work_dir` template, else its worktree, else its rig, else its `dir` in the
+ * city, else the city. Not created here. Source: Gas City work-dir resolution.
  * @throws TemplateError
  */
 export function resolveWorkDir(
@@ -55,12 +55,21 @@ export function resolveWorkDir(
   instance: Instance,
   realPath: RealPath,
 ): string {
-  if (agent.workDir === '') return rigOf(city, agent, realPath)?.path ?? join(city.root, agent.dir);
+  if (agent.workDir === '') {
+    const rig = rigOf(city, agent, realPath);
+    if (agent.worktree && rig) return worktreePath(city, rig, instance);
+    return rig?.path ?? join(city.root, agent.dir);
+  }
   const place = `work_dir of agent "${agent.qualifiedName}"`;
   return resolve(
     city.root,
     renderTemplate(agent.workDir, workDirFields(city, agent, instance, realPath), place),
   );
+}
+
+/** Where the worktree of a session is that has no `work_dir`. */
+function worktreePath(city: Pick<City, 'root'>, rig: Rig, { qualifiedName }: Instance): string {
+  return join(city.root, '.gc', 'worktrees', rig.name, baseName(qualifiedName));
 }
 
 /** What start_command, pre_start, session_setup and session_live may use. */

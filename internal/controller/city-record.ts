@@ -61,6 +61,10 @@ export function cityText(city: City): string {
 function readCity(text: string | undefined): City | undefined {
   const data = parseObject(text);
   // We wrote it ourselves, from a checked config; another version's is told by its missing parts.
-  if (!data || !Array.isArray(data['agents']) || typeof data['daemon'] !== 'object') return undefined;
-  return { ...(data as Omit<City, 'provenance'>), provenance: { positionOf: () => undefined } };
+  const isWhole = ['agents', 'packs', 'commands'].every((key) => Array.isArray(data?.[key]));
+  if (!data || !isWhole || typeof data['daemon'] !== 'object') return undefined;
+  return {
+    ...(data as Omit<City, 'provenance'>),
+    provenance: { positionOf: () => undefined, layerOf: () => undefined },
+  };
 }

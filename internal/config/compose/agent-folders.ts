@@ -1,12 +1,16 @@
 import { basename, join } from 'node:path';
 import type { SourcePosition } from '../city.ts';
+import type { Look } from '../document/look.ts';
 import type { ProblemList } from '../document/problems.ts';
-import { namesIn, pathKind, readDocument } from '../document/read-source.ts';
+import { readDocument } from '../document/read-source.ts';
 import { locate, type SourceDocument } from '../document/source-document.ts';
-import { type CheckedPlace, checkSchema } from '../schema/check-schema.ts';
+import { checkSchema } from '../schema/check-schema.ts';
 import { agentManifestSchema, type RawAgent } from '../schema/schema-agent.ts';
 import { MAX_NAME_LENGTH, NAME_PATTERN } from '../schema/schema-common.ts';
-import type { AgentEntry, Draft } from './draft.ts';
+import type { AgentEntry, Belonging } from './draft.ts';
+import type { Entry } from './entry.ts';
+import type { Guard } from './guard.ts';
+import { isInside } from './outside.ts';
 
 export const AGENTS_FOLDER = 'agents';
 const MANIFESTS = ['agent.toml', 'agent.yaml', 'agent.yml'] as const;
@@ -16,36 +20,51 @@ const PROMPT_FILES = ['prompt.template.md', 'prompt.md.tmpl', 'prompt.md'] as co
 export interface FolderAgents {
   /** Declared by folders, in the order of their names. */
   readonly agents: readonly AgentEntry[];
-  /** Agents of the city file, completed by the folder of their name where there is one without a manifest. */
-  readonly completed: readonly AgentEntry[];
+  /** What folders without a manifest lend to the agents of their name that a file declares. */
+  readonly lent: ReadonlyMap<string, AgentEntry['found']>;
   readonly texts: ReadonlyMap<string, string>;
   /** Names of folders whose manifest is too broken to use. */
   readonly broken: ReadonlySet<string>;
 }
 
+export interface FolderOptions extends Belonging {
+  readonly look: Look;
+  /** `city.yaml`, `pack gastown`: who speaks in `agents/`. */
+  readonly layer: string;
+  /** Names that the manifest beside `agents/` declares. */
+  readonly declared: ReadonlySet<string>;
+  /** A pack's folders must not lead out of it. */
+  readonly guard?: Guard;
+}
+
 /**
- * Reads `agents/<name>/`. A folder is an agent of its own unless the city file declares one of that name; then it
- * lends it prompt, overlay and name pool, and a manifest in it is a second declaration.
+ * Reads `agents/<name>/`. A folder is an agent of its own unless the file beside it declares one of that name; then it
+ * lends it prompt, overlay and name pool, and in a city a manifest in it is a second declaration.
  */
 export async function readAgentFolders(
   root: string,
-  draft: Draft,
+  options: FolderOptions,
   problems: ProblemList,
 ): Promise<FolderAgents> {
   const texts = new Map<string, string>();
   const broken = new Set<string>();
   const agents: AgentEntry[] = [];
   const lent = new Map<string, AgentEntry['found']>();
-  const declared = new Set([...draft.agents.map((entry) => entry.value.name), ...draft.broken.agents]);
   const home = join(root, AGENTS_FOLDER);
-  for (const name of await namesIn(home)) {
+  if (!isInside(home, options.guard, problems)) return { agents, lent, texts, broken };
+  for (const name of options.look.names(home)) {
     const folder = join(home, name);
-    if (/^[._]/.test(name) || (await pathKind(folder)) !== 'folder') continue;
-    const names = await namesIn(folder);
+    if (/^[._]/.test(name) || options.look.kind(folder) !== 'folder') continue;
+    if (!isInside(folder, options.guard, problems)) {
+      broken.add(name);
+      continue;
+    }
+    const names = options.look.names(folder);
     const manifests = MANIFESTS.filter((file) => names.includes(file));
-    const found = await conventionFiles(folder, names);
+    const found = conventionFiles(folder, names, options, problems);
     const [manifest, second] = manifests;
-    if (manifest === undefined && declared.has(name)) {
+    const isDeclared = options.declared.has(name);
+    if (isDeclared && (manifest === undefined || options.packName !== '')) {
       lent.set(name, found);
       continue;
     }
@@ -70,17 +89,25 @@ export async function readAgentFolders(
       broken.add(name);
       continue;
     }
-    const entry = await readFolder(name, folder, manifest, found, texts, problems);
+    const entry = await readFolder(name, folder, manifest, found, options, texts, problems);
     if (entry) agents.push(entry);
     else broken.add(name);
   }
-  const completed = draft.agents.map((entry) => ({ ...entry, found: lent.get(entry.value.name) ?? {} }));
-  return { agents, completed, texts, broken };
+  return { agents, lent, texts, broken };
 }
 
-async function conventionFiles(folder: string, names: readonly string[]): Promise<AgentEntry['found']> {
+function conventionFiles(
+  folder: string,
+  all: readonly string[],
+  { guard, look }: FolderOptions,
+  problems: ProblemList,
+): AgentEntry['found'] {
+  const names = all.filter((name) => {
+    const isConvention = [...PROMPT_FILES, 'overlay', 'namepool.txt'].includes(name);
+    return !isConvention || isInside(join(folder, name), guard, problems);
+  });
   const prompt = PROMPT_FILES.find((file) => names.includes(file));
-  const hasOverlay = names.includes('overlay') && (await pathKind(join(folder, 'overlay'))) === 'folder';
+  const hasOverlay = names.includes('overlay') && look.kind(join(folder, 'overlay')) === 'folder';
   return {
     ...(prompt === undefined ? {} : { prompt: join(folder, prompt) }),
     ...(hasOverlay ? { overlay: join(folder, 'overlay') } : {}),
@@ -93,14 +120,17 @@ async function readFolder(
   folder: string,
   manifest: string | undefined,
   found: AgentEntry['found'],
+  options: FolderOptions,
   texts: Map<string, string>,
   problems: ProblemList,
 ): Promise<AgentEntry | undefined> {
-  const rootLabel = `agent "${name}"`;
+  const { layer, binding, packName, sourceDir, guard } = options;
+  const own = { rootLabel: `agent "${name}"`, layer, binding, packName, sourceDir };
   if (manifest === undefined) {
-    return { document: emptyDocument(folder), path: [], rootLabel, value: { name }, folder, found };
+    return { ...own, document: emptyDocument(folder), path: [], value: { name }, folder, found };
   }
   const file = join(folder, manifest);
+  if (!isInside(file, guard, problems)) return undefined;
   const { parsed, text } = await readDocument(file);
   texts.set(file, text);
   if (parsed.kind === 'unreadable') {
@@ -108,8 +138,14 @@ async function readFolder(
     return undefined;
   }
   problems.add(parsed.warnings);
-  const place: CheckedPlace = { document: parsed.document, path: [], rootLabel };
   const data = parsed.document.data ?? {};
+  const place: Entry<unknown> = {
+    ...own,
+    document: parsed.document,
+    path: [],
+    value: data,
+    ...(parsed.document.format === 'toml' ? { unknownKeys: 'note' as const } : {}),
+  };
   const value = checkSchema(agentManifestSchema, data, place, problems);
   if (value === undefined) return undefined;
   const agent: RawAgent = { ...value, name };
@@ -121,11 +157,11 @@ async function readFolder(
     );
   }
   warnShadowed(place, agent, found, problems);
-  return { ...place, value: agent, folder, found };
+  return { ...place, ...own, value: agent, folder, found };
 }
 
 function warnShadowed(
-  place: CheckedPlace,
+  place: Entry<unknown>,
   agent: RawAgent,
   found: AgentEntry['found'],
   problems: ProblemList,

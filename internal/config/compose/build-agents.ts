@@ -1,15 +1,20 @@
-import { isAbsolute, join, normalize, resolve } from 'node:path';
-import type { Agent, AgentDefaults, NamedSession, Rig } from '../city.ts';
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import type { Agent, AgentDefaults, NamedSession, Rig, Worktree } from '../city.ts';
+import type { Look } from '../document/look.ts';
 import type { ProblemList } from '../document/problems.ts';
-import { pathKind, readText } from '../document/read-source.ts';
-import { locate } from '../document/source-document.ts';
+import { readText } from '../document/read-source.ts';
 import { deriveBeadPrefix, qualifiedName } from '../qualified-name.ts';
 import { durationMs, sleepText } from '../schema/raw-values.ts';
-import type { RawAgent, RawNamedSession } from '../schema/schema-agent.ts';
+import type { RawAgent } from '../schema/schema-agent.ts';
 import type { RawRig } from '../schema/schema-sections.ts';
 import { buildSleep } from './build-sections.ts';
-import type { AgentEntry, Entry } from './draft.ts';
+import type { AgentEntry, SessionEntry } from './draft.ts';
+import { type Entry, placeOf } from './entry.ts';
+import type { Guard } from './guard.ts';
+import { areFragmentsInside, isInside } from './outside.ts';
 
+/** Folders beside a prompt whose fragments it may call. Source: Gas City prompt rendering. */
+const PROMPT_NEIGHBOURS = ['shared', 'template-fragments'] as const;
 const DEFAULT_DRAIN_TIMEOUT_MS = 300_000;
 
 export interface AgentContext {
@@ -17,7 +22,10 @@ export interface AgentContext {
   readonly defaults: AgentDefaults;
   readonly problems: ProblemList;
   /** Receives every file that was read or looked for. */
-  readonly sources: string[];
+  readonly sources: Set<string>;
+  /** What agents of packs may read. */
+  readonly guard: Guard;
+  readonly look: Look;
 }
 
 /** An agent with absolute paths, its name pool read, and defaults filled in. Files that are missing are reported. */
@@ -27,8 +35,8 @@ export async function buildAgent(entry: AgentEntry, context: AgentContext): Prom
   return {
     name: raw.name,
     dir: raw.dir ?? '',
-    binding: '',
-    qualifiedName: qualifiedName(raw.dir ?? '', '', raw.name),
+    binding: entry.binding,
+    qualifiedName: agentLabel(entry),
     description: raw.description ?? '',
     workDir: raw.work_dir ?? '',
     scope: raw.scope ?? '',
@@ -37,13 +45,34 @@ export async function buildAgent(entry: AgentEntry, context: AgentContext): Prom
     ...presetOf(raw),
     ...capacityOf(raw, context.defaults),
     ...files,
-    source: locate(
-      entry.document,
-      entry.folder === undefined ? [...entry.path, 'name'] : entry.path,
-      'value',
-    ),
-    sourceDir: context.root,
+    source: placeOf(entry, entry.folder === undefined && !entry.implicit ? ['name'] : [], 'value'),
+    sourceDir: entry.sourceDir,
+    worktree: worktreeOf(raw),
+    packName: entry.packName,
+    implicit: entry.implicit ?? false,
+    skillsDir: ownFolder(entry, 'skills', context),
+    mcpDir: ownFolder(entry, 'mcp', context),
+    sleepSource: raw.sleep_after_idle === undefined ? '' : (entry.sleepSource ?? 'agent'),
   };
+}
+
+function ownFolder(entry: AgentEntry, name: string, { guard, look }: AgentContext): string {
+  const folder = join(entry.sourceDir, 'agents', entry.value.name, name);
+  if (look.kind(folder) !== 'folder') return '';
+  return entry.packName !== '' && guard.outside(folder) !== undefined ? '' : folder;
+}
+
+function worktreeOf({ worktree }: RawAgent): Worktree | undefined {
+  return (
+    worktree && {
+      branch: worktree.branch ?? '',
+      base: worktree.base ?? '',
+      setup: worktree.setup ?? [],
+      archive: worktree.archive ?? [],
+      copy: worktree.copy ?? [],
+      ports: worktree.ports ?? 0,
+    }
+  );
 }
 
 function commandsOf(raw: RawAgent) {
@@ -100,21 +129,33 @@ function capacityOf(raw: RawAgent, defaults: AgentDefaults) {
 
 async function resolveFiles(entry: AgentEntry, context: AgentContext) {
   const { value: raw, found, folder } = entry;
-  const own = folder !== undefined;
-  const pick = (byKey: string | undefined, byFile: string | undefined) =>
-    (own ? (byFile ?? byKey) : (byKey ?? byFile)) ?? '';
-  const prompt = await resolveFile(entry, pick(raw.prompt_template, found.prompt), context.root);
+  const pick = (key: FileKey, byFile: string | undefined) => {
+    const byKey = raw[key];
+    // A file in the agent's folder stands above its manifest, a patch above both.
+    const fileFirst = folder !== undefined && !entry.changes?.has(key);
+    return (fileFirst ? (byFile ?? byKey) : (byKey ?? byFile)) ?? '';
+  };
+  const resolved = (key: FileKey, byFile?: string) => resolveFile(entry, key, pick(key, byFile), context);
+  const prompt = await resolved('prompt_template', found.prompt);
   if (prompt.path !== '') {
-    context.sources.push(prompt.path);
+    context.sources.add(prompt.path);
     if (prompt.kind !== 'file') missingPrompt(entry, prompt, context);
+    else if (isOfPack(entry, 'prompt_template'))
+      areFragmentsInside(
+        dirname(prompt.path),
+        PROMPT_NEIGHBOURS,
+        context.guard,
+        context.look,
+        context.problems,
+      );
   }
-  const overlay = await resolveFile(entry, pick(raw.overlay_dir, found.overlay), context.root);
+  const overlay = await resolved('overlay_dir', found.overlay);
   if (overlay.path !== '' && overlay.kind !== 'folder')
     warnMissing('overlay_dir', 'folder', entry, overlay, context);
-  const script = await resolveFile(entry, raw.session_setup_script ?? '', context.root);
+  const script = await resolved('session_setup_script');
   if (script.path !== '' && script.kind !== 'file')
     warnMissing('session_setup_script', 'file', entry, script, context);
-  const namepool = await resolveFile(entry, pick(raw.namepool, found.namepool), context.root);
+  const namepool = await resolved('namepool', found.namepool);
   if (namepool.path !== '' && namepool.kind !== 'file')
     warnMissing('namepool', 'file', entry, namepool, context);
   return {
@@ -133,30 +174,56 @@ interface ResolvedFile {
   readonly written: string;
 }
 
-/** `//x` is in the city's folder; a relative path is looked for beside the declaring file first, then in the city. */
-async function resolveFile(entry: AgentEntry, path: string, root: string): Promise<ResolvedFile> {
+type FileKey = 'prompt_template' | 'overlay_dir' | 'session_setup_script' | 'namepool';
+
+/**
+ * `//x` is in the city's folder; a relative path is looked for in the agent's own folder, then beside the file that
+ * declares it. What a pack names must not lead out of it.
+ */
+async function resolveFile(
+  entry: AgentEntry,
+  key: FileKey,
+  path: string,
+  { root, guard, look, problems }: AgentContext,
+): Promise<ResolvedFile> {
   if (path === '') return { path: '', kind: 'absent', tried: [], written: '' };
   let tried: string[];
   if (path.startsWith('//')) tried = [join(root, path.slice(2))];
   else if (isAbsolute(path)) tried = [normalize(path)];
   else
     tried = [
-      ...new Set([...(entry.folder === undefined ? [] : [join(entry.folder, path)]), join(root, path)]),
+      ...new Set([
+        ...(entry.folder === undefined ? [] : [join(entry.folder, path)]),
+        join(entry.sourceDir, path),
+      ]),
     ];
   for (const candidate of tried) {
-    const kind = await pathKind(candidate);
-    if (kind !== 'absent') return { path: candidate, kind, tried, written: path };
+    const kind = look.kind(candidate);
+    if (kind === 'absent') continue;
+    if (
+      isInside(candidate, isOfPack(entry, key) ? guard : undefined, problems, placeOf(entry, [key], 'value'))
+    )
+      return { path: candidate, kind, tried, written: path };
+    return { path: '', kind: 'absent', tried, written: path };
   }
   return { path: tried.at(-1) ?? '', kind: 'absent', tried, written: path };
+}
+
+/** Whether a pack says it, so that it must stay inside; the city may send agents of packs anywhere. */
+function isOfPack(entry: AgentEntry, key: FileKey): boolean {
+  const change = entry.changes?.get(key);
+  return change ? change.ofPack === true : entry.packName !== '';
 }
 
 function missingPrompt(entry: AgentEntry, prompt: ResolvedFile, context: AgentContext): void {
   const what = prompt.kind === 'folder' ? 'is a folder, not a file' : 'does not exist';
   context.problems.error(
     'prompt-not-found',
-    `agent "${agentLabel(entry.value)}": prompt file "${prompt.written}" ${what}; looked at ${prompt.tried.join(' and ')}`,
-    locate(entry.document, [...entry.path, 'prompt_template'], 'value'),
-    'relative paths start at the folder of the file that declares the agent, then at the city folder',
+    `agent "${agentLabel(entry)}": prompt file "${prompt.written}" ${what}; looked at ${prompt.tried.join(' and ')}`,
+    placeOf(entry, ['prompt_template'], 'value'),
+    entry.sourceDir === context.root
+      ? 'relative paths start at the folder of the file that declares the agent, then at the city folder'
+      : `relative paths start at the folder of the agent, then at ${entry.sourceDir}; //x starts at the city folder`,
   );
 }
 
@@ -169,14 +236,14 @@ function warnMissing(
 ): void {
   context.problems.warning(
     'file-not-found',
-    `agent "${agentLabel(entry.value)}": ${key} "${file.written}" is not a ${what}; looked at ${file.tried.join(' and ')}`,
-    locate(entry.document, [...entry.path, key], 'value'),
+    `agent "${agentLabel(entry)}": ${key} "${file.written}" is not a ${what}; looked at ${file.tried.join(' and ')}`,
+    placeOf(entry, [key], 'value'),
   );
 }
 
 async function readNamepool(file: string, context: AgentContext): Promise<readonly string[]> {
-  if (file === '' || (await pathKind(file)) !== 'file') return [];
-  context.sources.push(file);
+  if (file === '' || context.look.kind(file) !== 'file') return [];
+  context.sources.add(file);
   const read = await readText(file);
   if (read.kind === 'unreadable') {
     context.problems.add(read.problems);
@@ -188,19 +255,20 @@ async function readNamepool(file: string, context: AgentContext): Promise<readon
     .filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-export function agentLabel(raw: Pick<RawAgent, 'dir' | 'name'>): string {
-  return qualifiedName(raw.dir ?? '', '', raw.name);
+function agentLabel({ value, binding }: Pick<AgentEntry, 'value' | 'binding'>): string {
+  return qualifiedName(value.dir ?? '', binding, value.name);
 }
 
-export function buildNamedSession(entry: Entry<RawNamedSession>): NamedSession {
+export function buildNamedSession(entry: SessionEntry): NamedSession {
   const { name, template, dir = '', mode } = entry.value;
+  const { binding } = entry;
   return {
-    identity: qualifiedName(dir, '', name || template),
+    identity: qualifiedName(dir, binding, name || template),
     template,
-    templateQualifiedName: qualifiedName(dir, '', template),
+    templateQualifiedName: qualifiedName(dir, binding, template),
     dir,
     mode: mode ?? 'on_demand',
-    source: locate(entry.document, [...entry.path, name === undefined ? 'template' : 'name'], 'value'),
+    source: placeOf(entry, [name === undefined ? 'template' : 'name'], 'value'),
   };
 }
 
@@ -219,6 +287,12 @@ export function buildRig(entry: Entry<RawRig>, root: string, home: string | unde
     defaultSlingTarget: raw.default_sling_target ?? '',
     doltHost: raw.dolt_host ?? '',
     doltPort: raw.dolt_port ?? '',
-    source: locate(entry.document, [...entry.path, 'name'], 'value'),
+    includes: raw.includes ?? [],
+    imports: Object.entries(raw.imports ?? {}).map(([binding, { source, version }]) => ({
+      binding,
+      source,
+      version: version ?? '',
+    })),
+    source: placeOf(entry, ['name'], 'value'),
   };
 }

@@ -1,9 +1,10 @@
-import type { City, ProviderSpec, SessionSleep } from '../city.ts';
+import type { City, SessionSleep } from '../city.ts';
+import type { ProviderSpec } from '../preset/provider-spec.ts';
 import { deriveBeadPrefix } from '../qualified-name.ts';
 import { durationMs, sleepText, written } from '../schema/raw-values.ts';
 import type { RawProvider } from '../schema/schema-provider.ts';
 import type { RawOrders, RawSession, RawSessionSleep } from '../schema/schema-sections.ts';
-import type { Draft } from './draft.ts';
+import type { Draft, RawSections } from './draft.ts';
 
 /** Defaults that the configuration reference gives. Source: Gas City. */
 const DEFAULTS = {
@@ -36,15 +37,23 @@ type SectionsOfCity = Omit<
   | 'namedSessions'
   | 'rigs'
   | 'providers'
+  | 'services'
+  | 'packs'
+  | 'commands'
+  | 'doctors'
+  | 'layers'
+  | 'skillsDir'
+  | 'mcpDir'
   | 'sources'
   | 'revision'
   | 'provenance'
   | 'warnings'
+  | 'notes'
 >;
 
 /** The tables of the city file with their defaults. `folderName` names a city that has no name of its own. */
 export function buildSections(draft: Draft, folderName: string): SectionsOfCity {
-  const { sections } = draft;
+  const sections = valuesOf(draft.sections);
   const { workspace, daemon, agent_defaults: defaults } = sections;
   const name = workspace.name || folderName;
   return {
@@ -58,6 +67,8 @@ export function buildSections(draft: Draft, folderName: string): SectionsOfCity 
       sessionTemplate: workspace.session_template ?? '',
       installAgentHooks: workspace.install_agent_hooks ?? [],
       globalFragments: workspace.global_fragments ?? [],
+      includes: workspace.includes ?? [],
+      defaultRigIncludes: workspace.default_rig_includes ?? [],
     },
     session: buildSession(sections.session),
     daemon: {
@@ -99,6 +110,13 @@ export function buildSections(draft: Draft, folderName: string): SectionsOfCity 
       appendFragments: defaults.append_fragments ?? [],
     },
   };
+}
+
+/** The tables without where they stand. */
+function valuesOf(sections: Draft['sections']): RawSections {
+  const values = Object.entries(sections).map(([name, entry]) => [name, entry.value]);
+  // The same names with the values of their own entries.
+  return Object.fromEntries(values) as RawSections;
 }
 
 function positive(value: number | undefined, otherwise: number): number {

@@ -1,32 +1,48 @@
+import { basename } from 'node:path';
 import type { Provenance } from '../city.ts';
-import { locate, parsePathText, type ValuePath } from '../document/source-document.ts';
-import type { Draft, Entry } from './draft.ts';
+import { parsePathText, type ValuePath } from '../document/source-document.ts';
+import type { Draft } from './draft.ts';
+import { type Entry, originOf, writtenPlace } from './entry.ts';
 
-/** Lists of the city in the order in which `City` holds them. */
-export interface ProvenanceLists {
-  readonly agents: readonly Entry<unknown>[];
-  readonly named_sessions: readonly Entry<unknown>[];
-  readonly rigs: readonly Entry<unknown>[];
-}
-
-/** Finds the place of a value by its path in the city: `agents[0].nudge`, `daemon.patrol_interval`. */
-export function provenanceOf(draft: Draft, lists: ProvenanceLists): Provenance {
+/**
+ * Finds who wrote a value, and where, by its path in the city: `agents[0].nudge`, `daemon.patrol_interval`,
+ * `providers.claude.env.PORT`. The lists must be in the order in which `City` holds them.
+ */
+export function provenanceOf(draft: Draft): Provenance {
+  const find = (text: string): { readonly entry: Entry<unknown>; readonly keys: ValuePath } | undefined => {
+    const [section, index, ...rest] = parsePathText(text);
+    const lists: Readonly<Record<string, readonly Entry<unknown>[]>> = {
+      agents: draft.agents,
+      named_sessions: draft.namedSessions,
+      rigs: draft.rigs,
+      services: draft.services,
+    };
+    const list = lists[String(section)];
+    const maps: Readonly<Record<string, ReadonlyMap<string, Entry<unknown>>>> = {
+      providers: draft.providers,
+      imports: draft.imports,
+      packs: draft.packSources,
+    };
+    const table: Readonly<Record<string, Entry<unknown>>> = draft.sections;
+    const entry = list
+      ? typeof index === 'number'
+        ? list[index]
+        : undefined
+      : (maps[String(section)]?.get(String(index)) ?? table[String(section)]);
+    if (!entry) return undefined;
+    const isTable = !list && !maps[String(section)];
+    return { entry, keys: isTable && index !== undefined ? [index, ...rest] : rest };
+  };
   return {
     positionOf(text) {
-      const path = parsePathText(text);
-      const [section, index, ...rest] = path;
-      if (section === 'agents' || section === 'named_sessions' || section === 'rigs') {
-        const entry = typeof index === 'number' ? lists[section][index] : undefined;
-        return entry && written(entry, [...entry.path, ...rest]);
-      }
-      const spelled = draft.spelling.get(String(section));
-      if (spelled === undefined) return undefined;
-      return written(draft, [spelled, ...path.slice(1)]);
+      const found = find(text);
+      return found && writtenPlace(found.entry, found.keys);
+    },
+    layerOf(text) {
+      const found = find(text);
+      if (!found || !writtenPlace(found.entry, found.keys)) return undefined;
+      const { layer, document } = originOf(found.entry, found.keys);
+      return layer === 'agents' ? basename(document.file) : layer;
     },
   };
-}
-
-function written({ document }: Pick<Entry<unknown>, 'document'>, path: ValuePath) {
-  const isThere = document.spanOf(path, 'key') ?? document.spanOf(path, 'value');
-  return isThere && locate(document, path);
 }

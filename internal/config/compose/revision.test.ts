@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadOkAt, scratch } from '../testing/scratch-city.ts';
+import { pack } from '../testing/scratch-packs.ts';
 import { revisionOf, watchSet } from './revision.ts';
 
 const CITY = 'agents: [{name: a, start_command: s, prompt_template: p.template.md}]\n';
@@ -38,6 +39,32 @@ describe('revision', () => {
     }
     writeFileSync(join(dir, 'unrelated.txt'), 'z');
     expect(seen.has(await of())).toBe(true);
+  });
+
+  it('counts packs, imported ones as well as included ones', async () => {
+    const dir = scratch({
+      'city.toml': '[workspace]\nincludes = ["inc"]\n[imports.i]\nsource = "imp"\n',
+      ...pack('inc', '', ['a']),
+      ...pack('imp', '', ['b']),
+      'imp/agents/b/prompt.template.md': 'x',
+      'imp/template-fragments/f.template.md': '{{define "f"}}1{{end}}',
+    });
+    const seen = new Set([(await loadOkAt(dir)).revision]);
+    const changes: Record<string, string> = {
+      'inc/pack.toml': '[pack]\nname = "other"\nschema = 2\n',
+      'inc/agents/a/agent.toml': 'start_command = "t"\n',
+      'inc/agents/new/agent.toml': 'start_command = "t"\n',
+      'imp/pack.toml': '[pack]\nname = "other"\nschema = 2\n',
+      'imp/agents/b/prompt.template.md': 'y',
+      'imp/template-fragments/f.template.md': '{{define "f"}}2{{end}}',
+    };
+    for (const [name, text] of Object.entries(changes)) {
+      mkdirSync(join(dir, name, '..'), { recursive: true });
+      writeFileSync(join(dir, name), text);
+      const { revision } = await loadOkAt(dir);
+      expect(seen.has(revision), name).toBe(false);
+      seen.add(revision);
+    }
   });
 
   it('does not run two contents together', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { codeOf } from '../../platform/errors.ts';
 
@@ -10,19 +10,24 @@ const NUL = '\0';
 
 /**
  * Lowercase hex SHA-256 over the content of every source file and of the discovery folders. Times and modes do not
- * count: touching a file changes nothing. A file that is gone counts as such.
+ * count: touching a file changes nothing. A file that is gone counts as such. `texts`: what has been read already.
  */
-export async function revisionOf(root: string, sources: readonly string[]): Promise<string> {
+export function revisionOf(
+  root: string,
+  sources: readonly string[],
+  texts: ReadonlyMap<string, string> = new Map(),
+): string {
   const hash = createHash('sha256');
   for (const file of [...new Set(sources)].sort()) {
     hash
       .update(file)
       .update(NUL)
-      .update(await contentOf(file))
+      // What was read is what is in force: the file may be another one by now.
+      .update(texts.get(file) ?? contentOf(file))
       .update(NUL);
   }
   for (const name of DISCOVERY_FOLDERS) {
-    const digest = await folderHash(join(root, name));
+    const digest = folderHash(join(root, name));
     if (digest !== undefined) hash.update(`city-discovery:${name}`).update(NUL).update(digest).update(NUL);
   }
   return hash.digest('hex');
@@ -33,23 +38,19 @@ export function watchSet(root: string, sources: readonly string[]): readonly str
   return [...new Set([...sources, ...DISCOVERY_FOLDERS.map((name) => join(root, name))])].sort();
 }
 
-async function folderHash(folder: string): Promise<string | undefined> {
-  const files = await filesBelow(folder);
+function folderHash(folder: string): string | undefined {
+  const files = filesBelow(folder);
   if (files === undefined) return undefined;
   const hash = createHash('sha256');
   for (const file of files.sort()) {
-    hash
-      .update(relative(folder, file).split(sep).join('/'))
-      .update(NUL)
-      .update(await contentOf(file))
-      .update(NUL);
+    hash.update(relative(folder, file).split(sep).join('/')).update(NUL).update(contentOf(file)).update(NUL);
   }
   return hash.digest('hex');
 }
 
-async function filesBelow(folder: string): Promise<string[] | undefined> {
+function filesBelow(folder: string): string[] | undefined {
   try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
     return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
   } catch (error) {
     const code = codeOf(error);
@@ -58,9 +59,9 @@ async function filesBelow(folder: string): Promise<string[] | undefined> {
   }
 }
 
-async function contentOf(file: string): Promise<Buffer | string> {
+function contentOf(file: string): Buffer | string {
   try {
-    return await readFile(file);
+    return readFileSync(file);
   } catch (error) {
     // Gone, a dangling or directory link, no permission: each is a state of its own, and none stops the others.
     return `unreadable:${codeOf(error) ?? 'unknown'}`;

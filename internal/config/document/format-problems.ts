@@ -28,7 +28,7 @@ export interface FormatOptions {
 
 /** Problems as the JSON of `--json`. `file` is absolute. */
 export interface ProblemJson {
-  readonly severity: 'error' | 'warning';
+  readonly severity: ConfigProblem['severity'];
   readonly code: string;
   readonly message: string;
   readonly file?: string;
@@ -59,7 +59,7 @@ export function problemLine(problem: ConfigProblem, baseDir: string): string {
 export function problemFrame(problem: ConfigProblem, options: FormatOptions): string {
   const paint = options.paint ?? PLAIN;
   const place = placeOf(problem, options.baseDir);
-  const mark = problem.severity === 'warning' ? paint.warning('warning: ') : '';
+  const mark = problem.severity === 'error' ? '' : paint.warning(`${problem.severity}: `);
   const head = `${place === '' ? '' : `${paint.place(place)}  `}${mark}${printable(problem.message)}`;
   const hint = problem.hint === undefined ? [] : [`  ${paint.quiet(printable(problem.hint))}`];
   return [head, ...frameLines(problem, options, paint), ...hint].join('\n');
@@ -76,7 +76,7 @@ export function problemCount(problems: readonly ConfigProblem[]): string {
     const amount = problems.filter((problem) => problem.severity === severity).length;
     return amount === 0 ? [] : [`${amount} ${severity}${amount === 1 ? '' : 's'}`];
   };
-  const parts = [...count('error'), ...count('warning')];
+  const parts = [...count('error'), ...count('warning'), ...count('note')];
   return parts.length === 0 ? 'No problems.' : `${parts.join(', ')}.`;
 }
 

@@ -1,5 +1,7 @@
 import type { ConfigProblem, SourcePosition } from '../city.ts';
 
+const SEVERITIES: readonly ConfigProblem['severity'][] = ['error', 'warning', 'note'];
+
 /** Everything found wrong so far. Nothing stops at the first problem. */
 export class ProblemList {
   readonly #all: ConfigProblem[] = [];
@@ -10,6 +12,10 @@ export class ProblemList {
 
   warning(code: string, message: string, position: SourcePosition | undefined, hint?: string): void {
     this.#all.push({ severity: 'warning', code, message, position, hint });
+  }
+
+  note(code: string, message: string, position: SourcePosition | undefined, hint?: string): void {
+    this.#all.push({ severity: 'note', code, message, position, hint });
   }
 
   add(problems: readonly ConfigProblem[]): void {
@@ -24,14 +30,18 @@ export class ProblemList {
     return this.sorted().filter((problem) => problem.severity === 'warning');
   }
 
-  /** Errors before warnings, each in the order of files as first met, then of lines. */
+  get notes(): readonly ConfigProblem[] {
+    return this.sorted().filter((problem) => problem.severity === 'note');
+  }
+
+  /** Errors before warnings before notes, each in the order of files as first met, then of lines. */
   sorted(): readonly ConfigProblem[] {
     const files = new Map<string, number>();
     for (const { position } of this.#all) {
       if (position && !files.has(position.file)) files.set(position.file, files.size);
     }
     const rank = (problem: ConfigProblem): readonly number[] => [
-      problem.severity === 'error' ? 0 : 1,
+      SEVERITIES.indexOf(problem.severity),
       problem.position ? (files.get(problem.position.file) ?? 0) : -1,
       problem.position?.line ?? 0,
       problem.position?.column ?? 0,

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { codeOf, messageOf } from '../../platform/errors.ts';
 import type { ConfigProblem } from '../city.ts';
@@ -6,6 +6,9 @@ import { nearest } from './nearest.ts';
 import type { ParseResult } from './source-document.ts';
 import { parseToml } from './toml-document.ts';
 import { parseYaml } from './yaml-document.ts';
+
+// Small local files, hundreds of them: reading them one after the other at once costs a tenth of doing so through the
+// thread pool. The functions are asynchronous all the same, and a load pauses between packs.
 
 /** A configuration file above this size is something else. */
 const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
@@ -33,8 +36,8 @@ export async function findCityFile(dirOrFile: string): Promise<FoundCityFile> {
   });
   let names: string[];
   try {
-    if (!(await stat(path)).isDirectory()) return { kind: 'found', file: path };
-    names = await readdir(path);
+    if (!statSync(path).isDirectory()) return { kind: 'found', file: path };
+    names = readdirSync(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') {
       return missing(
@@ -78,12 +81,12 @@ export async function readText(file: string): Promise<TextResult> {
   });
   let bytes: Buffer;
   try {
-    const info = await stat(file);
+    const info = statSync(file);
     if (!info.isFile()) return bad('not-a-file', 'this is not a file');
     if (info.size > MAX_SOURCE_BYTES) {
       return bad('too-large', `the file has ${info.size} bytes; at most ${MAX_SOURCE_BYTES} are read`);
     }
-    bytes = await readFile(file);
+    bytes = readFileSync(file);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return bad('file-not-found', 'there is no such file');
     if (codeOf(error) === 'EACCES') return bad('no-permission', 'no permission to read this file');
@@ -119,7 +122,8 @@ export type PathKind = 'file' | 'folder' | 'absent';
 /** What is at a path; anything that cannot be looked at counts as absent. */
 export async function pathKind(path: string): Promise<PathKind> {
   try {
-    const info = await stat(path);
+    const info = statSync(path, { throwIfNoEntry: false });
+    if (!info) return 'absent';
     return info.isDirectory() ? 'folder' : 'file';
   } catch {
     // Whatever the reason, it cannot be used as a file or folder; the message about it names the path.
@@ -130,7 +134,7 @@ export async function pathKind(path: string): Promise<PathKind> {
 /** Sorted names in a folder, empty when it is not there. */
 export async function namesIn(dir: string): Promise<readonly string[]> {
   try {
-    return (await readdir(dir)).sort();
+    return readdirSync(dir).sort();
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];

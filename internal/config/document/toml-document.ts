@@ -1,7 +1,13 @@
 import { parse, stringify, TomlDate, TomlError } from 'smol-toml';
 import type { ConfigProblem } from '../city.ts';
 import { isMap, type ParseResult, positionAt, type ValuePath } from './source-document.ts';
-import { readTomlLayout } from './toml-layout.ts';
+import { type TomlLayout, tomlLayoutReader } from './toml-layout.ts';
+
+/**
+ * What TOML 1.1 added leaves one of these: an inline table over several lines or with a comma at its end, the escapes
+ * `\\e` and `\\x`, a time without seconds.
+ */
+const MAY_BE_TOML_11 = /\{[^{}"'\n]*\n|\{\s*\n|,\s*\}|,[ \t]*\n|\n\s*\}|\\[ex]|\d:\d\d(?!:)/;
 
 /** Reads TOML. The reader stops at the first syntax error; later checks report all there is. */
 export async function parseToml(file: string, text: string): Promise<ParseResult> {
@@ -25,10 +31,16 @@ export async function parseToml(file: string, text: string): Promise<ParseResult
       ],
     };
   }
-  const layout = await readTomlLayout(text);
+  const layoutReader = await tomlLayoutReader();
+  // Most files are right, and then nobody asks where their values stand.
+  let known: TomlLayout | undefined;
+  const layout = (): TomlLayout => {
+    known ??= layoutReader(text);
+    return known;
+  };
   const forbidden = forbiddenKey(data, []);
   if (forbidden) {
-    const span = layout.spanOf(forbidden, 'key');
+    const span = layout().spanOf(forbidden, 'key');
     return {
       kind: 'unreadable',
       problems: [
@@ -43,12 +55,13 @@ export async function parseToml(file: string, text: string): Promise<ParseResult
     };
   }
   const warnings: ConfigProblem[] = [];
-  if (layout.beyondToml10) {
+  const beyond = MAY_BE_TOML_11.test(text) ? layout().beyondToml10 : undefined;
+  if (beyond) {
     warnings.push({
       severity: 'warning',
       code: 'toml-1.1',
-      message: `this needs a TOML 1.1 reader: ${layout.beyondToml10.what}`,
-      position: positionAt(file, text, layout.beyondToml10.offset),
+      message: `this needs a TOML 1.1 reader: ${beyond.what}`,
+      position: positionAt(file, text, beyond.offset),
       hint: 'other programs that read this file may follow TOML 1.0',
     });
   }
@@ -59,8 +72,8 @@ export async function parseToml(file: string, text: string): Promise<ParseResult
       format: 'toml',
       text,
       data,
-      spanOf: (path: ValuePath, part) => layout.spanOf(path, part),
-      layoutOf: (path: ValuePath) => layout.layoutOf(path),
+      spanOf: (path: ValuePath, part) => layout().spanOf(path, part),
+      layoutOf: (path: ValuePath) => layout().layoutOf(path),
     },
     warnings,
   };

@@ -19,9 +19,13 @@ interface Place {
   scattered: boolean;
 }
 
-/** Reads the layout of a text that the TOML reader has accepted. The parser is loaded on first use. */
-export async function readTomlLayout(text: string): Promise<TomlLayout> {
+/** Gives the layout of texts that the TOML reader has accepted. The parser is loaded on first use. */
+export async function tomlLayoutReader(): Promise<(text: string) => TomlLayout> {
   const { parseTOML } = await import('toml-eslint-parser');
+  return (text) => readTomlLayout(parseTOML, text);
+}
+
+function readTomlLayout(parseTOML: ParseToml, text: string): TomlLayout {
   let beyondToml10: TomlLayout['beyondToml10'];
   let program: AST.TOMLProgram;
   try {

@@ -21,6 +21,7 @@ import {
 
 /** More alias expansions than this are an attack or an accident, never a city. */
 const MAX_ALIAS_COUNT = 1_000;
+const MERGE_RULE = '"<<" takes a map, an alias of one, or a list of those';
 
 /** Reads YAML 1.2 (core schema, with `<<` merge keys). Every syntax error of the file is reported. */
 export function parseYaml(file: string, text: string): ParseResult {
@@ -52,6 +53,11 @@ export function parseYaml(file: string, text: string): ParseResult {
     const data: unknown = document.toJS({ maxAliasCount: MAX_ALIAS_COUNT });
     return { kind: 'parsed', document: yamlSource(file, text, document, data), warnings: [] };
   } catch (error) {
+    // The library's own words for a merge whose source turns out to be none only when it is followed.
+    if (error instanceof Error && error.message.startsWith('Merge sources')) {
+      const at = Math.max(0, text.indexOf('<<'));
+      return { kind: 'unreadable', problems: [problem('bad-merge', MERGE_RULE, at)] };
+    }
     if (!(error instanceof ReferenceError)) throw error;
     return {
       kind: 'unreadable',
@@ -116,6 +122,8 @@ function structureProblems(
       if (name === undefined) found.push(problem('bad-key', 'a key must be a plain text', offset));
       else if (name === '__proto__')
         found.push(problem('bad-key', 'a key cannot be named "__proto__"', offset));
+      else if (name === '<<' && !isMergeable(item.value, document))
+        found.push(problem('bad-merge', MERGE_RULE, offset));
       visit(item.value);
     }
     open.delete(node);
@@ -123,6 +131,13 @@ function structureProblems(
   };
   visit(document.contents);
   return found;
+}
+
+/** What a `<<` key can take in. */
+function isMergeable(value: unknown, document: Document): boolean {
+  const map = (node: unknown) => isMapNode(isAlias(node) ? node.resolve(document) : node);
+  const target = isAlias(value) ? value.resolve(document) : value;
+  return isSeq(target) ? target.items.every(map) : map(target);
 }
 
 function yamlSource(file: string, text: string, document: Document, data: unknown): SourceDocument {

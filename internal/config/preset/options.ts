@@ -1,6 +1,6 @@
 import { GcError } from '../../platform/errors.ts';
-import type { ProviderOption } from '../city.ts';
 import { didYouMean } from '../document/nearest.ts';
+import type { ProviderOption } from './provider-spec.ts';
 import { joinWords, splitWords } from './shell-words.ts';
 
 type Choices = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { ProviderOption, ProviderSpec } from '../city.ts';
+import type { ProviderOption, ProviderSpec } from './provider-spec.ts';
 
 /** How a prompt box of Claude Code and Copilot begins. */
 const CHEVRON_PROMPT = '❯ ';

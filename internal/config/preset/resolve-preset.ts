@@ -1,9 +1,10 @@
 import { isAbsolute } from 'node:path';
 import { GcError } from '../../platform/errors.ts';
-import type { Agent, City, PromptMode, ProviderOption, ProviderSpec } from '../city.ts';
+import type { Agent, City } from '../city.ts';
 import { didYouMean } from '../document/nearest.ts';
 import { checkChoices, effectiveDefaults, resolveExplicitOptions, stripSchemaFlags } from './options.ts';
 import { BUILTIN_PRESET_NAMES, BUILTIN_PRESETS, builtinPreset } from './presets.ts';
+import type { PromptMode, ProviderOption, ProviderSpec } from './provider-spec.ts';
 import { joinWords, splitWords } from './shell-words.ts';
 
 /** Where a program is, `undefined` when it is not on the PATH. */

@@ -16,6 +16,11 @@ export interface CheckedPlace {
   readonly path: ValuePath;
   /** What the root of the document is called: `the city file`, `agent "worker"`. */
   readonly rootLabel: string;
+  /**
+   * Unknown keys are left out and told, not refused: files of the original's format may hold what only newer or older
+   * programs know. A `note` is for what the original passes over in silence.
+   */
+  readonly unknownKeys?: 'warning' | 'note';
 }
 
 /**
@@ -28,12 +33,61 @@ export function checkSchema<Schema extends z.ZodType>(
   place: CheckedPlace,
   problems: ProblemList,
 ): z.infer<Schema> | undefined {
-  const first = schema.safeParse(data);
+  let first = schema.safeParse(data);
   if (first.success) return first.data;
-  for (const issue of first.error.issues) report(schema, data, issue, place, problems);
+  if (place.unknownKeys) {
+    const known = withoutUnknown(schema, data, first.error.issues, place, problems);
+    first = schema.safeParse(known);
+    if (first.success) return first.data;
+    return usable(schema, known, first.error.issues, place, problems);
+  }
+  return usable(schema, data, first.error.issues, place, problems);
+}
+
+/** The data without the keys that the schema does not know, each told as the place wants it. */
+function withoutUnknown(
+  schema: z.ZodType,
+  data: unknown,
+  issues: readonly Issue[],
+  place: CheckedPlace,
+  problems: ProblemList,
+): unknown {
+  let rest = data;
+  for (const issue of issues) {
+    if (issue.code !== 'unrecognized_keys') continue;
+    const inner = innerPath(issue);
+    const known = knownKeys(schema, inner);
+    for (const key of issue.keys) {
+      reportUnknownKey(key, known, place, inner, problems);
+      rest = without(rest, inner, key);
+    }
+  }
+  return rest;
+}
+
+function without(data: unknown, path: ValuePath, key: string): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) {
+    if (!isMap(data)) return data;
+    const { [key]: _left, ...others } = data;
+    return others;
+  }
+  if (Array.isArray(data))
+    return data.map((item, index) => (index === step ? without(item, rest, key) : item));
+  return isMap(data) ? { ...data, [step]: without(data[step], rest, key) } : data;
+}
+
+function usable<Schema extends z.ZodType>(
+  schema: Schema,
+  data: unknown,
+  issues: readonly Issue[],
+  place: CheckedPlace,
+  problems: ProblemList,
+): z.infer<Schema> | undefined {
+  for (const issue of issues) report(schema, data, issue, place, problems);
   if (!isMap(data)) return undefined;
   const rest = { ...data };
-  for (const issue of first.error.issues) {
+  for (const issue of issues) {
     const [key] = issue.path;
     if (key !== undefined) delete rest[String(key)];
     else if (issue.code === 'unrecognized_keys') for (const unknown of issue.keys) delete rest[unknown];
@@ -65,7 +119,8 @@ function reportUnknownKey(
   inner: ValuePath,
   problems: ProblemList,
 ): void {
-  problems.error(
+  const severity = place.unknownKeys ?? 'error';
+  problems[severity](
     'unknown-key',
     `unknown key "${key}" in ${placeText(place, inner)}${didYouMean(key, known)}`,
     locate(place.document, [...place.path, ...inner, key]),
@@ -74,6 +129,9 @@ function reportUnknownKey(
 
 type Issue = z.core.$ZodIssue;
 
+const innerPath = (issue: Issue): ValuePath =>
+  issue.path.map((segment) => (typeof segment === 'number' ? segment : String(segment)));
+
 function report(
   schema: z.ZodType,
   data: unknown,
@@ -81,7 +139,7 @@ function report(
   place: CheckedPlace,
   problems: ProblemList,
 ): void {
-  const inner = issue.path.map((segment) => (typeof segment === 'number' ? segment : String(segment)));
+  const inner = innerPath(issue);
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys(schema, inner);
     for (const key of issue.keys) reportUnknownKey(key, known, place, inner, problems);

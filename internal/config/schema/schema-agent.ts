@@ -17,6 +17,24 @@ const maxSessions = () => z.int().min(-1, { error: 'must be -1 (unlimited), 0 or
 export const WAKE_MODES = ['resume', 'fresh'] as const;
 export const SCOPES = ['', 'city', 'rig'] as const;
 
+export const worktreeSchema = z
+  .strictObject({
+    branch: text()
+      .optional()
+      .describe('Template: the fields of work_dir. Default gc/{{.AgentBase}}, with the rig in front of it.'),
+    base: text().optional().describe("What a new branch starts from; by default the rig's current commit."),
+    setup: texts().optional().describe('Shell commands in a new worktree, once. Templates.'),
+    archive: texts().optional().describe('Shell commands in a worktree before it is removed. Templates.'),
+    copy: texts().optional().describe('Untracked files of the rig that a new worktree gets: glob patterns.'),
+    ports: z
+      .int()
+      .min(0, { error: 'must not be negative' })
+      .max(1_000, { error: 'is above 1000' })
+      .optional()
+      .describe('Ports for each worktree alone: GC_PORT is the first, GC_PORT_COUNT how many.'),
+  })
+  .meta({ id: 'Worktree' });
+
 export const agentSchema = z
   .strictObject({
     name: name(),
@@ -76,6 +94,7 @@ export const agentSchema = z
     depends_on: texts().optional().describe('Agents that are started first.'),
     resume_command: text().optional().describe('Template: SessionKey.'),
     wake_mode: z.enum(WAKE_MODES).optional(),
+    worktree: worktreeSchema.optional().describe('A git worktree of the rig for each session.'),
     skills: tombstone().optional(),
     mcp: tombstone().optional(),
   })

@@ -1,4 +1,7 @@
 import { agentManifestSchema, agentSchema, namedSessionSchema } from './schema-agent.ts';
+import { importSchema, importsSchema, packSourceSchema } from './schema-import.ts';
+import { packManifestSchema } from './schema-pack.ts';
+import { agentPatchSchema, patchesSchema, providerPatchSchema, rigPatchSchema } from './schema-patch.ts';
 import { providerSchema } from './schema-provider.ts';
 import {
   agentDefaultsSchema,
@@ -17,6 +20,7 @@ import {
   sessionSleepSchema,
   workspaceSchema,
 } from './schema-sections.ts';
+import { serviceSchema } from './schema-service.ts';
 import { z } from './zod.ts';
 
 /** The sections that are one table each. */
@@ -37,8 +41,20 @@ export const SECTIONS = {
   convergence: convergenceSchema,
 } as const;
 
-/** The sections that are lists of tables, by the name they have in `City`. */
-export const LISTS = { agents: agentSchema, named_sessions: namedSessionSchema, rigs: rigSchema } as const;
+/** Lists, by the name they have in `City`, with the schema of one item. */
+export const LISTS = {
+  include: z.string().min(1, { error: 'must not be empty' }),
+  agents: agentSchema,
+  named_sessions: namedSessionSchema,
+  rigs: rigSchema,
+  services: serviceSchema,
+  agent_patches: agentPatchSchema,
+  rig_patches: rigPatchSchema,
+  provider_patches: providerPatchSchema,
+} as const;
+
+/** Maps of names, with the schema of one value. */
+export const MAPS = { providers: providerSchema, imports: importSchema, packs: packSourceSchema } as const;
 
 /** Section as it may be spelled in a file -> its own name. `agents` as a table is `agent_defaults`. */
 export const SECTION_ALIASES: Readonly<Record<string, string>> = {
@@ -46,12 +62,19 @@ export const SECTION_ALIASES: Readonly<Record<string, string>> = {
   named_session: 'named_sessions',
   rig: 'rigs',
   provider: 'providers',
+  service: 'services',
 };
 
 /** The whole city file, as an editor should check it. */
 const cityFileSchema = z
   .strictObject({
+    include: z.array(LISTS.include).optional(),
     workspace: SECTIONS.workspace.optional(),
+    imports: importsSchema.optional(),
+    packs: z.record(z.string(), packSourceSchema).optional(),
+    patches: patchesSchema.optional(),
+    services: z.array(serviceSchema).optional(),
+    service: z.array(serviceSchema).optional(),
     agents: z.union([z.array(agentSchema), agentDefaultsSchema]).optional(),
     agent: z.array(agentSchema).optional(),
     named_sessions: z.array(namedSessionSchema).optional(),
@@ -76,10 +99,13 @@ const cityFileSchema = z
   })
   .meta({ title: 'Gas City city file', description: 'city.yaml, city.yml or city.toml' });
 
-/** JSON Schema (draft 2020-12) of a city file and, under `$defs/AgentManifest`, of an agent folder's manifest. */
+/** JSON Schema (draft 2020-12) of a city file and, under `$defs`, of an agent folder's manifest and of a pack manifest. */
 export function cityJsonSchema(): Record<string, unknown> {
   const city = z.toJSONSchema(cityFileSchema, { target: 'draft-2020-12', io: 'input' });
   const manifest = z.toJSONSchema(agentManifestSchema, { target: 'draft-2020-12', io: 'input' });
   const { $schema: _schema, ...manifestBody } = manifest;
-  return { ...city, $defs: { ...(city.$defs ?? {}), AgentManifest: manifestBody } };
+  const pack = z.toJSONSchema(packManifestSchema, { target: 'draft-2020-12', io: 'input' });
+  const { $schema: _packSchema, $defs: packDefs, ...packBody } = pack;
+  const defs = { ...packDefs, ...city.$defs, AgentManifest: manifestBody, PackManifest: packBody };
+  return { ...city, $defs: defs };
 }

@@ -13,6 +13,8 @@ import {
   texts,
   tombstone,
 } from './schema-common.ts';
+import { importsSchema } from './schema-import.ts';
+import { agentOverrideSchema } from './schema-patch.ts';
 import { z } from './zod.ts';
 
 export const SESSION_PROVIDERS = [
@@ -44,6 +46,8 @@ export const workspaceSchema = z
     session_template: text().optional().describe('Template: City, Agent, Dir, Name.'),
     install_agent_hooks: texts().optional(),
     global_fragments: texts().optional().describe('Prompt fragments appended to every prompt.'),
+    includes: texts().optional().describe('Packs of the city: folders or remote sources.'),
+    default_rig_includes: texts().optional().describe('Packs that gc rig add gives to a rig.'),
   })
   .meta({ id: 'Workspace' });
 
@@ -131,6 +135,13 @@ export const rigSchema = z
     session_sleep: sessionSleepSchema.optional(),
     dolt_host: text().optional(),
     dolt_port: text().optional(),
+    includes: texts().optional().describe('Packs of the rig: folders or remote sources.'),
+    imports: importsSchema.optional(),
+    overrides: z
+      .array(agentOverrideSchema)
+      .optional()
+      .describe("Changes of the agents that the rig's packs bring."),
+    patches: z.array(agentOverrideSchema).optional().describe('Like overrides; applied after them.'),
   })
   .meta({ id: 'Rig', description: 'A project folder of the city.' });
 

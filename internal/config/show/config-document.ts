@@ -1,5 +1,6 @@
-import type { Agent, City, NamedSession, ProviderSpec, Rig, SessionSleep } from '../city.ts';
+import type { Agent, City, NamedSession, Rig, Service, SessionSleep } from '../city.ts';
 import { shownPath } from '../document/source-document.ts';
+import type { ProviderSpec } from '../preset/provider-spec.ts';
 import { durationText } from '../schema/duration-text.ts';
 
 /** A table of the file format: its keys in their usual order; `undefined` for what is not set. */
@@ -11,6 +12,7 @@ const time = (ms: number | undefined): string | undefined =>
 export function agentTable(agent: Agent, root: string): Table {
   return {
     name: agent.name,
+    binding: agent.binding,
     description: agent.description,
     dir: agent.dir,
     work_dir: agent.workDir,
@@ -57,6 +59,7 @@ export function agentTable(agent: Agent, root: string): Table {
     depends_on: agent.dependsOn,
     resume_command: agent.resumeCommand,
     wake_mode: agent.wakeMode,
+    worktree: agent.worktree,
   };
 }
 
@@ -71,9 +74,10 @@ export const AGENT_DEFAULT_VALUES: Table = {
 
 export function namedSessionTable(session: NamedSession): Table {
   const name = session.identity.slice(session.dir === '' ? 0 : session.dir.length + 1);
+  const template = session.templateQualifiedName.slice(session.dir === '' ? 0 : session.dir.length + 1);
   return {
-    name: name === session.template ? undefined : name,
-    template: session.template,
+    name: name === template ? undefined : name,
+    template,
     dir: session.dir,
     mode: session.mode,
   };
@@ -98,7 +102,27 @@ export function rigTable(rig: Rig): Table {
     default_sling_target: rig.defaultSlingTarget,
     dolt_host: rig.doltHost,
     dolt_port: rig.doltPort,
+    includes: rig.includes,
+    imports: Object.fromEntries(
+      rig.imports.map(({ binding, source, version }) => [
+        binding,
+        { source, version: version === '' ? undefined : version },
+      ]),
+    ),
     session_sleep: sleepTable(rig.sessionSleep),
+  };
+}
+
+export function serviceTable(service: Service): Table {
+  const { visibility, hostname, allowWebsockets } = service.publication;
+  return {
+    name: service.name,
+    kind: service.kind,
+    publish_mode: service.publishMode,
+    state_root: service.stateRoot,
+    publication: { visibility, hostname, allow_websockets: allowWebsockets },
+    workflow: service.workflow,
+    process: { command: service.process.command, health_path: service.process.healthPath },
   };
 }
 
@@ -154,6 +178,8 @@ export function sectionTables(city: City): Readonly<Record<string, Table>> {
       session_template: workspace.sessionTemplate,
       install_agent_hooks: workspace.installAgentHooks,
       global_fragments: workspace.globalFragments,
+      includes: workspace.includes,
+      default_rig_includes: workspace.defaultRigIncludes,
     },
     beads: { provider: city.beads.provider },
     session: {
@@ -213,4 +239,18 @@ export function sectionTables(city: City): Readonly<Record<string, Table>> {
       append_fragments: agentDefaults.appendFragments,
     },
   };
+}
+
+/** Every table of a city but those of agents, with its path: the section, or the place in its list or map. */
+export function tablesOf(city: City): readonly (readonly [string, Table])[] {
+  const numbered = <T>(name: string, items: readonly T[], tableOf: (item: T) => Table) =>
+    items.map((item, index) => [`${name}[${index}]`, tableOf(item)] as const);
+  const providers = Object.entries(city.providers);
+  return [
+    ...Object.entries(sectionTables(city)),
+    ...providers.map(([name, spec]) => [`providers.${name}`, providerTable(spec)] as const),
+    ...numbered('named_sessions', city.namedSessions, namedSessionTable),
+    ...numbered('rigs', city.rigs, rigTable),
+    ...numbered('services', city.services, serviceTable),
+  ];
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadOk } from '../testing/scratch-city.ts';
-import { configData, explainConfig, explainText, showConfig, showConfigYaml } from './show-config.ts';
+import { explainConfig, explainText } from './explain-config.ts';
+import { configData, showConfig, showConfigYaml } from './show-config.ts';
 
 const CITY = `workspace: {name: bright, provider: claude}
 session: {k8s: {prebaked: true}, setup_timeout: 90s}

@@ -33,7 +33,17 @@ export class TemplateSet {
    * by the source's name unless something is defined under it. Throws `TemplateError`.
    */
   add(source: TemplateSource): ParsedTemplate {
-    const parsed = parseTemplate(source, this.#names);
+    return this.adopt(this.parse(source));
+  }
+
+  /** Throws `TemplateError`. */
+  parse(source: TemplateSource): ParsedTemplate {
+    return parseTemplate(source, this.#names);
+  }
+
+  /** Takes over what a set with the same functions has parsed. */
+  adopt(parsed: ParsedTemplate): ParsedTemplate {
+    const { source } = parsed;
     for (const [name, body] of parsed.defines) this.#define(name, body);
     const isNamed = source.name !== '' && !this.#templates.has(source.name);
     if (isNamed && !isBlank(parsed.body)) this.#templates.set(source.name, parsed);

@@ -37,7 +37,7 @@ agents: [{name: w, start_command: s, prompt_template: prompts/w.template.md, inj
     });
     const [agent] = city.agents;
     if (!agent) throw new Error('no agent');
-    const files = await readPrompt(city.root, agent.promptTemplate);
+    const files = await readPrompt(city, agent);
     const fragments = appendedFragments(city, agent);
     expect(fragments).toEqual(['one', 'file-name', 'two', 'three']);
     expect(renderPrompt(files, fragments, agent.env, FIELDS, FUNCTIONS)).toBe(
@@ -48,13 +48,13 @@ agents: [{name: w, start_command: s, prompt_template: prompts/w.template.md, inj
 
   it('a plain file is taken as it is, without fragments', async () => {
     const dir = scratch({ 'p.md': 'use {{.Anything}}\n' });
-    const files = await readPrompt(dir, join(dir, 'p.md'));
+    const files = await readPrompt({ root: dir }, { dir: '', promptTemplate: join(dir, 'p.md') });
     expect(renderPrompt(files, ['x'], {}, FIELDS, FUNCTIONS)).toBe('use {{.Anything}}\n');
   });
 
   it('an unknown fragment or name is an error at rendering too', async () => {
     const dir = scratch({ 'p.template.md': '{{.Nope}}' });
-    const files = await readPrompt(dir, join(dir, 'p.template.md'));
+    const files = await readPrompt({ root: dir }, { dir: '', promptTemplate: join(dir, 'p.template.md') });
     expect(() => renderPrompt(files, [], {}, FIELDS, FUNCTIONS)).toThrow(
       `${dir}/p.template.md:1:3: unknown variable ".Nope"`,
     );
@@ -70,9 +70,32 @@ agents: [{name: w, start_command: s, prompt_template: prompts/w.template.md, inj
       'template-fragments/r.template.md':
         '{{- define "role" -}}\nI am {{.AgentName}}.\n{{- if .TemplateName }} ({{ .TemplateName }}){{- end }}\n{{- end -}}\n',
     });
-    const files = await readPrompt(dir, join(dir, 'p.template.md'));
+    const files = await readPrompt({ root: dir }, { dir: '', promptTemplate: join(dir, 'p.template.md') });
     expect(renderPrompt(files, [], {}, FIELDS, FUNCTIONS)).toBe(
       'Run `gc prime`.\nI am proj/worker-1. (worker)\n{{requester}} bd ready main\n',
     );
+  });
+
+  it('call the fragments of packs, of the rig, of the city and beside them: the nearest one counts', async () => {
+    const fragment = (text: string) => `{{define "a"}}${text}{{end}}{{define "${text}"}}${text}{{end}}`;
+    const root = scratch({
+      'one/template-fragments/f.template.md': fragment('one'),
+      'two/prompts/shared/f.template.md': fragment('two'),
+      'rig/template-fragments/f.template.md': fragment('rig'),
+      'city/template-fragments/f.template.md': fragment('city'),
+      'two/agents/w/p.template.md':
+        '{{template "a" .}} {{template "one" .}} {{template "two" .}} {{template "rig" .}} {{template "city" .}}',
+    });
+    const packDirs = { city: [join(root, 'one'), join(root, 'two')], rigs: { r: [join(root, 'rig')] } };
+    const none = { city: [], rigs: {} };
+    const city = {
+      root: join(root, 'city'),
+      layers: { packDirs, overlays: none, scripts: none, formulas: none },
+    };
+    const promptTemplate = join(root, 'two/agents/w/p.template.md');
+    const files = await readPrompt(city, { dir: 'r', promptTemplate });
+    expect(renderPrompt(files, [], {}, FIELDS, FUNCTIONS)).toBe('city one two rig city');
+    const elsewhere = await readPrompt(city, { dir: '', promptTemplate });
+    expect(() => renderPrompt(elsewhere, [], {}, FIELDS, FUNCTIONS)).toThrow('p.template.md:1:');
   });
 });

@@ -1,9 +1,10 @@
 import { basename, dirname, join } from 'node:path';
 import type { Agent, City } from '../city.ts';
-import { namesIn, readText } from '../document/read-source.ts';
+import { Look } from '../document/look.ts';
+import { readText } from '../document/read-source.ts';
 import { baseName } from '../qualified-name.ts';
 import { TemplateSet } from './go-template.ts';
-import type { TemplateBody } from './template-ast.ts';
+import type { ParsedTemplate, TemplateBody } from './template-ast.ts';
 import { TemplateError, type TemplateSource } from './template-error.ts';
 import { PROMPT_FIELDS, type PromptFields } from './template-fields.ts';
 import { type TemplateFunction, textOf } from './template-functions.ts';
@@ -28,34 +29,91 @@ export interface PromptFunctions {
   readonly session: (identity: string) => string;
 }
 
-/** Folders whose fragments a prompt can call, weakest first. */
-export function sharedFolders(root: string, promptFile: string): readonly string[] {
-  const beside = dirname(promptFile);
-  return [
-    ...new Set([
-      join(root, 'prompts', 'shared'),
-      join(root, 'template-fragments'),
-      join(beside, 'shared'),
-      join(beside, 'template-fragments'),
-    ]),
-  ];
+/** What decides which fragments an agent's prompt can call. */
+export type FragmentCity = Pick<City, 'root'> & Partial<Pick<City, 'layers'>>;
+
+/**
+ * Folders whose fragments a prompt can call, weakest first: those of the packs of the city, then of the agent's rig, in
+ * load order; the city's own; then come those beside the prompt. Source: Gas City, which reads neither a rig's packs nor
+ * the city's.
+ */
+function commonFolders({ root, layers }: FragmentCity, rig: string): readonly string[] {
+  const packs = [...(layers?.packDirs.city ?? []), ...(layers?.packDirs.rigs[rig] ?? [])];
+  return [...new Set([...packs, root])].flatMap((dir) => [
+    join(dir, 'prompts', 'shared'),
+    join(dir, 'template-fragments'),
+  ]);
 }
 
-/** Reads a prompt and, when it is a template, its fragments. An unreadable main file is a `GcError` of its text. */
-export async function readPrompt(root: string, promptFile: string): Promise<PromptFiles> {
-  const isTemplate = TEMPLATE_SUFFIXES.some((suffix) => promptFile.endsWith(suffix));
-  const text = await textOrThrow(promptFile);
-  const shared: TemplateSource[] = [];
-  for (const folder of isTemplate ? sharedFolders(root, promptFile) : []) {
-    const names = await namesIn(folder);
-    for (const suffix of TEMPLATE_SUFFIXES) {
-      for (const name of names.filter((candidate) => candidate.endsWith(suffix))) {
-        const file = join(folder, name);
-        shared.push({ name: name.slice(0, -suffix.length), text: await textOrThrow(file), file });
-      }
+function foldersBeside(promptFile: string): readonly string[] {
+  const beside = dirname(promptFile);
+  return [join(beside, 'shared'), join(beside, 'template-fragments')];
+}
+
+/** Fragments that were read: all prompts of a rig share those of its packs. For one look at a city, not longer. */
+export class FragmentCache {
+  readonly #ofRig = new Map<string, CommonFragments>();
+  readonly #inFolder = new Map<string, readonly TemplateSource[]>();
+  readonly #look: Look;
+
+  constructor(look: Look = new Look()) {
+    this.#look = look;
+  }
+
+  async common(city: FragmentCity, rig: string): Promise<CommonFragments> {
+    const known = this.#ofRig.get(rig);
+    if (known) return known;
+    const folders = commonFolders(city, rig);
+    const sources: TemplateSource[] = [];
+    for (const folder of folders) sources.push(...(await this.inFolder(folder)));
+    const common = { folders: new Set(folders), sources };
+    this.#ofRig.set(rig, common);
+    return common;
+  }
+
+  /** @throws TemplateError for a file that cannot be read. */
+  async inFolder(folder: string): Promise<readonly TemplateSource[]> {
+    const known = this.#inFolder.get(folder);
+    if (known) return known;
+    const fragments = await fragmentsIn(folder, this.#look);
+    this.#inFolder.set(folder, fragments);
+    return fragments;
+  }
+}
+
+interface CommonFragments {
+  readonly folders: ReadonlySet<string>;
+  readonly sources: readonly TemplateSource[];
+}
+
+/** Reads a prompt and, when it is a template, its fragments. An unreadable file is a `GcError` of its text. */
+export async function readPrompt(
+  city: FragmentCity,
+  agent: Pick<Agent, 'dir' | 'promptTemplate'>,
+  cache: FragmentCache = new FragmentCache(),
+): Promise<PromptFiles> {
+  const { promptTemplate: file } = agent;
+  const isTemplate = TEMPLATE_SUFFIXES.some((suffix) => file.endsWith(suffix));
+  const text = await textOrThrow(file);
+  if (!isTemplate) return { file, text, isTemplate, shared: [] };
+  const common = await cache.common(city, agent.dir);
+  const own: TemplateSource[] = [];
+  for (const folder of foldersBeside(file)) {
+    if (!common.folders.has(folder)) own.push(...(await cache.inFolder(folder)));
+  }
+  return { file, text, isTemplate, shared: own.length === 0 ? common.sources : [...common.sources, ...own] };
+}
+
+async function fragmentsIn(folder: string, look: Look): Promise<readonly TemplateSource[]> {
+  const fragments: TemplateSource[] = [];
+  const names = look.names(folder);
+  for (const suffix of TEMPLATE_SUFFIXES) {
+    for (const name of names.filter((candidate) => candidate.endsWith(suffix))) {
+      const file = join(folder, name);
+      fragments.push({ name: name.slice(0, -suffix.length), text: await textOrThrow(file), file });
     }
   }
-  return { file: promptFile, text, isTemplate, shared };
+  return fragments;
 }
 
 async function textOrThrow(file: string): Promise<string> {
@@ -82,7 +140,7 @@ export function checkPrompt(
   if (!files.isTemplate) return [];
   const set = new TemplateSet(functionsOf({ cmd: '', session: (identity) => identity }));
   const errors: TemplateError[] = [];
-  for (const source of files.shared) attempt(() => set.add(source), errors);
+  for (const source of files.shared) attempt(() => addShared(set, source), errors);
   const main = attempt(() => set.add(mainSource(files)), errors);
   const fields = new Set([...PROMPT_FIELDS, ...Object.keys(env)]);
   const bodies = [main, ...fragments.map((name) => set.get(name))];
@@ -93,9 +151,29 @@ export function checkPrompt(
 /** Whether a fragment of that name can be called from the prompt, and the names that can. */
 export function fragmentNames(files: PromptFiles): readonly string[] {
   const set = new TemplateSet(functionsOf({ cmd: '', session: (identity) => identity }));
-  for (const source of files.shared) attempt(() => set.add(source), []);
+  for (const source of files.shared) attempt(() => addShared(set, source), []);
   attempt(() => set.add({ ...mainSource(files), name: '' }), []);
   return set.names().filter((name) => name !== '');
+}
+
+/** Fragments that were parsed before: every prompt of a city adds the same ones, under the same functions. */
+const parsedFragments = new WeakMap<TemplateSource, ParsedTemplate | TemplateError>();
+
+/** @throws TemplateError */
+function addShared(set: TemplateSet, source: TemplateSource): void {
+  const known = parsedFragments.get(source) ?? parsedOrError(set, source);
+  parsedFragments.set(source, known);
+  if (known instanceof TemplateError) throw known;
+  set.adopt(known);
+}
+
+function parsedOrError(set: TemplateSet, source: TemplateSource): ParsedTemplate | TemplateError {
+  try {
+    return set.parse(source);
+  } catch (error) {
+    if (error instanceof TemplateError) return error;
+    throw error;
+  }
 }
 
 function attempt<T>(work: () => T, errors: TemplateError[]): T | undefined {
@@ -136,7 +214,7 @@ export function renderPrompt(
 ): string {
   if (!files.isTemplate) return files.text;
   const set = new TemplateSet(functionsOf(functions));
-  for (const source of files.shared) set.add(source);
+  for (const source of files.shared) addShared(set, source);
   const main = set.add(mainSource(files));
   const data = { ...env, ...fields };
   const parts = [main, ...fragments.map((name) => fragmentOf(set, name, files))];

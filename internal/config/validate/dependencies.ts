@@ -2,12 +2,22 @@ import type { Agent } from '../city.ts';
 import { type BuiltAgent, place } from '../compose/built-agent.ts';
 import { didYouMean } from '../document/nearest.ts';
 import type { ProblemList } from '../document/problems.ts';
+import { qualifiedName } from '../qualified-name.ts';
 
-/** Qualified name that a `depends_on` entry means, `undefined` when there is no such agent. */
+/**
+ * Qualified name that a `depends_on` entry means, `undefined` when there is no such agent. A bare name means a sibling of
+ * the same pack and rig first; a binding written inside a pack gives way to the one that the pack came under.
+ */
 export function dependencyOf(agent: Agent, written: string, known: ReadonlySet<string>): string | undefined {
-  if (known.has(written)) return written;
-  const inRig = `${agent.dir}/${written}`;
-  return agent.dir !== '' && !written.includes('/') && known.has(inRig) ? inRig : undefined;
+  const { dir, binding } = agent;
+  const isBare = !written.includes('/');
+  const bare = written.slice(written.lastIndexOf('.') + 1);
+  const candidates = [
+    ...(isBare && !written.includes('.') ? [qualifiedName(dir, binding, written)] : []),
+    written,
+    ...(isBare ? [qualifiedName(dir, '', written), qualifiedName(dir, binding, bare)] : []),
+  ];
+  return candidates.find((candidate) => known.has(candidate));
 }
 
 /** Unknown, own and circular dependencies. */

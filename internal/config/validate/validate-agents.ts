@@ -7,6 +7,7 @@ import { shownPosition } from '../document/source-document.ts';
 import { BUILTIN_PRESET_NAMES, builtinPreset } from '../preset/presets.ts';
 import { reportDependencies } from './dependencies.ts';
 import { validateProviderOf } from './validate-providers.ts';
+import { validateWorktree } from './validate-worktrees.ts';
 
 /** Names that no session may have, because commands use them as words. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(['status', 'drain', 'poll', 'human']);
@@ -38,7 +39,9 @@ export function validateAgents(
       );
     }
     warnAboutAgent(built, label, city, problems);
-    validateProviderOf(built, label, draft, city, problems);
+    // What is wrong with a preset is told where the preset is written.
+    if (!agent.implicit) validateProviderOf(built, label, draft, city, problems);
+    validateWorktree(built, label, city, problems);
   }
   reportDependencies(agents, draft.broken.agents, problems);
 }
@@ -90,8 +93,8 @@ function warnAboutAgent(built: BuiltAgent, label: string, city: CheckedCity, pro
     );
   }
   const rigs = city.rigs.map((rig) => rig.name);
-  const suggestion = didYouMean(agent.dir, rigs);
-  if (agent.dir !== '' && !rigs.includes(agent.dir) && suggestion !== '') {
+  const suggestion = agent.dir === '' || rigs.includes(agent.dir) ? '' : didYouMean(agent.dir, rigs);
+  if (suggestion !== '') {
     problems.warning(
       'unknown-rig',
       `${label}: there is no rig "${agent.dir}"${suggestion}`,

@@ -1,9 +1,10 @@
 import type { City, SourcePosition } from '../city.ts';
 import { type BuiltAgent, type CheckedCity, place } from '../compose/built-agent.ts';
 import type { Draft } from '../compose/draft.ts';
+import { placeOf } from '../compose/entry.ts';
 import { didYouMean } from '../document/nearest.ts';
 import type { ProblemList } from '../document/problems.ts';
-import { locate, type ValuePath } from '../document/source-document.ts';
+import type { ValuePath } from '../document/source-document.ts';
 import { checkChoices, OptionError } from '../preset/options.ts';
 import { layeredSpec, type NamedSpec, presetNames } from '../preset/resolve-preset.ts';
 
@@ -82,19 +83,19 @@ export function validateProviders(draft: Draft, city: CheckedCity, problems: Pro
   const { workspace } = city;
   const isKnown = layeredSpec(city.providers, workspace.provider) !== undefined;
   if (workspace.provider !== '' && !isKnown && !draft.broken.providers.has(workspace.provider)) {
-    const at = locate(draft.document, ['workspace', 'provider'], 'value');
+    const at = placeOf(draft.sections.workspace, ['provider'], 'value');
     unknownProvider('workspace', workspace.provider, at, city, problems);
   }
   for (const [name, entry] of draft.providers) {
     const layered = layeredSpec(city.providers, name);
-    const at = (...keys: ValuePath) => locate(entry.document, [...entry.path, ...keys], 'value');
+    const at = (...keys: ValuePath) => placeOf(entry, keys, 'value');
     if (!layered) continue;
     const { spec, written } = layered;
     if (!spec.command) {
       problems.error(
         'no-command',
         `provider "${name}" has no command`,
-        locate(entry.document, entry.path),
+        placeOf(entry, []),
         'write command, or use the name of a built-in provider',
       );
     }

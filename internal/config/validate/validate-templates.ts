@@ -1,9 +1,10 @@
 import type { Agent, City } from '../city.ts';
 import { type BuiltAgent, place } from '../compose/built-agent.ts';
 import type { Draft } from '../compose/draft.ts';
+import { type Entry, type Origin, originOf } from '../compose/entry.ts';
+import type { Look } from '../document/look.ts';
 import { didYouMean } from '../document/nearest.ts';
 import type { ProblemList } from '../document/problems.ts';
-import { pathKind } from '../document/read-source.ts';
 import {
   locate,
   pathText,
@@ -15,6 +16,8 @@ import { TemplateSet } from '../template/go-template.ts';
 import {
   appendedFragments,
   checkPrompt,
+  FragmentCache,
+  type FragmentCity,
   fragmentNames,
   type PromptFiles,
   readPrompt,
@@ -35,47 +38,46 @@ export function validateInlineTemplates(
   draft: Draft,
   problems: ProblemList,
 ): void {
-  const sessionTemplate = draft.sections.workspace.session_template;
-  if (sessionTemplate !== undefined) {
-    const path = [draft.spelling.get('workspace') ?? 'workspace', 'session_template'];
-    checkInline(sessionTemplate, draft.document, path, SESSION_NAME_FIELDS, problems);
-  }
-  const workspacePath = [draft.spelling.get('workspace') ?? 'workspace', 'start_command'];
-  const { start_command: startCommand = '' } = draft.sections.workspace;
-  checkInline(startCommand, draft.document, workspacePath, COMMAND_FIELDS, problems);
-  for (const { value, document, path } of draft.providers.values()) {
-    checkInline(value.command ?? '', document, [...path, 'command'], COMMAND_FIELDS, problems);
-    (value.args ?? []).forEach((text, index) => {
-      checkInline(text, document, [...path, 'args', index], COMMAND_FIELDS, problems);
+  const { workspace } = draft.sections;
+  // The same commands stand in many agents: a pack's global lines in all of them.
+  const right = new Map<readonly string[], Set<string>>();
+  const check = (entry: Entry<unknown>, keys: ValuePath, text: string, fields: readonly string[]) => {
+    if (!text.includes('{{')) return;
+    const known = right.get(fields) ?? new Set();
+    right.set(fields, known);
+    if (known.has(text)) return;
+    if (checkInline(text, originOf(entry, keys), fields, problems)) known.add(text);
+  };
+  check(workspace, ['session_template'], workspace.value.session_template ?? '', SESSION_NAME_FIELDS);
+  check(workspace, ['start_command'], workspace.value.start_command ?? '', COMMAND_FIELDS);
+  for (const entry of draft.providers.values()) {
+    check(entry, ['command'], entry.value.command ?? '', COMMAND_FIELDS);
+    (entry.value.args ?? []).forEach((text, index) => {
+      check(entry, ['args', index], text, COMMAND_FIELDS);
     });
   }
   for (const { entry } of agents) {
-    const { value, document } = entry;
     const single = [
       ['work_dir', WORK_DIR_FIELDS],
       ['start_command', COMMAND_FIELDS],
       ['resume_command', RESUME_FIELDS],
     ] as const;
-    for (const [key, fields] of single) {
-      const text = value[key];
-      if (text !== undefined) checkInline(text, document, [...entry.path, key], fields, problems);
-    }
+    for (const [key, fields] of single) check(entry, [key], entry.value[key] ?? '', fields);
     for (const key of ['args', 'pre_start', 'session_setup', 'session_live'] as const) {
-      (value[key] ?? []).forEach((text, index) => {
-        checkInline(text, document, [...entry.path, key, index], COMMAND_FIELDS, problems);
+      (entry.value[key] ?? []).forEach((text, index) => {
+        check(entry, [key, index], text, COMMAND_FIELDS);
       });
     }
   }
 }
 
+export /** Whether the template is right; what is wrong is reported. */
 function checkInline(
   text: string,
-  document: SourceDocument,
-  path: ValuePath,
+  { document, path }: Origin,
   fields: readonly string[],
   problems: ProblemList,
-): void {
-  if (!text.includes('{{')) return;
+): boolean {
   const set = new TemplateSet();
   const source = { name: '', text, file: pathText(path) };
   let errors: readonly TemplateError[];
@@ -94,6 +96,7 @@ function checkInline(
       error.next === undefined ? BRACES_HINT : `${error.next}; ${BRACES_HINT}`,
     );
   }
+  return errors.length === 0;
 }
 
 function offsetIn(text: string, { line, column }: TemplateError): number {
@@ -117,19 +120,23 @@ function inlinePosition(document: SourceDocument, path: ValuePath, text: string,
  */
 export async function validatePrompts(
   agents: readonly BuiltAgent[],
-  city: Pick<City, 'root' | 'workspace' | 'agentDefaults'>,
+  city: FragmentCity & Pick<City, 'workspace' | 'agentDefaults'>,
   problems: ProblemList,
+  look: Look,
 ): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();
+  const fragments = new FragmentCache(look);
   const reported = new Set<string>();
+  const seen = new Set<PromptFiles['shared']>();
   for (const built of agents) {
     const { agent } = built;
     // A missing file is reported where the path is written.
-    if (agent.promptTemplate === '' || (await pathKind(agent.promptTemplate)) !== 'file') continue;
-    const files = await readOrReport(city.root, built, problems);
+    if (agent.promptTemplate === '' || look.kind(agent.promptTemplate) !== 'file') continue;
+    const files = await readOrReport(city, built, fragments, problems);
     if (!files) continue;
     texts.set(files.file, files.text);
-    for (const shared of files.shared) texts.set(shared.file, shared.text);
+    if (!seen.has(files.shared)) for (const shared of files.shared) texts.set(shared.file, shared.text);
+    seen.add(files.shared);
     reportFragments(files, built, city, problems);
     for (const error of checkPrompt(files, appendedFragments(city, agent), agent.env)) {
       if (reported.has(error.message)) continue;
@@ -147,12 +154,13 @@ export async function validatePrompts(
 }
 
 async function readOrReport(
-  root: string,
+  city: FragmentCity,
   built: BuiltAgent,
+  fragments: FragmentCache,
   problems: ProblemList,
 ): Promise<PromptFiles | undefined> {
   try {
-    return await readPrompt(root, built.agent.promptTemplate);
+    return await readPrompt(city, built.agent, fragments);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     const position = { file: error.file, line: error.line, column: error.column };
@@ -182,8 +190,10 @@ function reportFragments(
     );
     return;
   }
+  const appended = appendedFragments(city, agent);
+  if (appended.length === 0) return;
   const names = fragmentNames(files);
-  for (const name of appendedFragments(city, agent)) {
+  for (const name of appended) {
     if (names.includes(name)) continue;
     const where = fragmentPlace(name, agent, built);
     problems.error(
