@@ -106,6 +106,25 @@ describe('CFG-12: suspend and resume', () => {
     }
   });
 
+  it('a rig', async () => {
+    for (const [file, text] of [
+      [
+        'city.yaml',
+        'workspace: {start_command: sh}\nrigs:\n  - name: a # first\n    path: ./a\n  - {name: b, path: ./b}\n',
+      ],
+      [
+        'city.toml',
+        '[workspace]\nname = "x"\n\n[[rigs]]\nname = "a" # first\npath = "./a"\n\n[[rigs]]\nname = "b"\npath = "./b"\n',
+      ],
+    ] as const) {
+      const dir = scratch({ [file]: text });
+      for (const name of ['a', 'b']) await edit(dir, { kind: 'rig', name }, true);
+      expect((await loadOkAt(dir)).rigs.map((rig) => rig.suspended)).toEqual([true, true]);
+      for (const name of ['b', 'a']) await edit(dir, { kind: 'rig', name }, false);
+      expect(readFileSync(join(dir, file), 'utf8')).toBe(text);
+    }
+  });
+
   it("a person's own `suspended: true` becomes false and comes back", async () => {
     const text = 'agents:\n  - name: a\n    suspended: true # holiday\n    start_command: sh\n';
     const dir = scratch({ 'city.yaml': text });

@@ -1,15 +1,12 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { GcError } from '../../platform/errors.ts';
 import type { City } from '../city.ts';
 import { didYouMean } from '../document/nearest.ts';
 import { isToml, parseText, pathKind, readDocument } from '../document/read-source.ts';
 import { isMap, type SourceDocument, type ValuePath, valueAt } from '../document/source-document.ts';
 import { qualifiedName } from '../qualified-name.ts';
+import { EditError } from './edit-error.ts';
 import { newManifest, suspendedText } from './text-edit.ts';
-
-/** `agent-not-found`, `ambiguous-edit`, `config-unreadable`. The file is left alone in each case. */
-export class EditError extends GcError {}
 
 /** What an edit needs from outside. */
 export interface EditIo {
@@ -23,7 +20,10 @@ export interface EditIo {
 export type SuspendTarget =
   | { readonly kind: 'workspace' }
   /** `[dir/][binding.]name` */
-  | { readonly kind: 'agent'; readonly qualifiedName: string };
+  | { readonly kind: 'agent'; readonly qualifiedName: string }
+  | { readonly kind: 'rig'; readonly name: string };
+
+export type EditedCity = Pick<City, 'file' | 'agents' | 'rigs'>;
 
 export interface EditResult {
   readonly file: string;
@@ -34,12 +34,12 @@ export interface EditResult {
 const NEXT = 'edit the file by hand: set "suspended" there';
 
 /**
- * Sets or clears `suspended` where the agent (or the workspace) is declared, and touches nothing else: comments and
+ * Sets or clears `suspended` where the agent, the rig or the workspace is declared, and touches nothing else: comments and
  * layout stay, and setting then clearing gives back the same bytes. An edit that cannot be made that way is refused.
  * @throws EditError
  */
 export async function setSuspended(
-  city: Pick<City, 'file' | 'agents'>,
+  city: EditedCity,
   target: SuspendTarget,
   suspended: boolean,
   io: EditIo,
@@ -48,10 +48,7 @@ export async function setSuspended(
   return io.withLock(place.file, async () => {
     if (place.isNew) return editNewManifest(place.file, suspended, io);
     const document = await readFresh(place.file);
-    const path =
-      target.kind === 'workspace'
-        ? ['workspace']
-        : agentPath(document, target.qualifiedName, place.isManifest);
+    const path = pathOf(document, target, place.isManifest);
     const text = edited(document, path, suspended);
     if (text === undefined) return { file: place.file, changed: false };
     await verify(document, path, suspended, text);
@@ -68,8 +65,16 @@ interface Place {
   readonly isNew: boolean;
 }
 
-async function placeOf(city: Pick<City, 'file' | 'agents'>, target: SuspendTarget): Promise<Place> {
+async function placeOf(city: EditedCity, target: SuspendTarget): Promise<Place> {
   if (target.kind === 'workspace') return { file: city.file, isManifest: false, isNew: false };
+  if (target.kind === 'rig') {
+    const rig = city.rigs.find(({ name }) => name === target.name);
+    if (rig) return { file: rig.source.file, isManifest: false, isNew: false };
+    const names = city.rigs.map(({ name }) => name);
+    throw new EditError('rig-not-found', `rig "${target.name}" not found${didYouMean(target.name, names)}`, {
+      next: 'gc rig list',
+    });
+  }
   const agent = city.agents.find((candidate) => candidate.qualifiedName === target.qualifiedName);
   if (!agent) {
     const names = city.agents.map((candidate) => candidate.qualifiedName);
@@ -104,6 +109,34 @@ async function readFresh(file: string): Promise<SourceDocument> {
   throw new EditError('config-unreadable', `${file} cannot be edited: ${reason}`, {
     next: 'repair the file first',
   });
+}
+
+function pathOf(document: SourceDocument, target: SuspendTarget, isManifest: boolean): ValuePath {
+  switch (target.kind) {
+    case 'workspace':
+      return ['workspace'];
+    case 'rig':
+      return rigPath(document, target.name);
+    case 'agent':
+      return agentPath(document, target.qualifiedName, isManifest);
+  }
+}
+
+/** Where a rig stands in a file. @throws EditError `rig-not-found`, `ambiguous-edit` */
+export function rigPath(document: Pick<SourceDocument, 'data' | 'file'>, name: string): ValuePath {
+  const found = ['rigs', 'rig'].flatMap((section) => {
+    const list = valueAt(document.data, [section]);
+    const items: readonly unknown[] = Array.isArray(list) ? list : [];
+    return items.flatMap((item, index) => (isMap(item) && item['name'] === name ? [[section, index]] : []));
+  });
+  const [path, second] = found;
+  if (!path)
+    throw new EditError('rig-not-found', `rig "${name}" is not in ${document.file}`, { next: 'gc rig list' });
+  if (second)
+    throw new EditError('ambiguous-edit', `rig "${name}" is declared twice in ${document.file}`, {
+      next: NEXT,
+    });
+  return path;
 }
 
 /** Where the agent stands in the file as it is now. */
@@ -142,6 +175,7 @@ function edited(document: SourceDocument, path: ValuePath, suspended: boolean): 
       layout: document.layoutOf(path),
       isRoot: path.length === 0,
       current,
+      isRig: path[0] === 'rigs' || path[0] === 'rig',
     },
     suspended,
   );

@@ -2,6 +2,7 @@ import type { MapLayout, SourceFormat } from '../document/source-document.ts';
 
 /** Says who wrote a line, and lets it be taken out again without a trace. */
 const MARK = '# by gc agent suspend';
+const RIG_MARK = '# by gc rig suspend';
 
 export interface EditedMap {
   readonly text: string;
@@ -12,6 +13,7 @@ export interface EditedMap {
   readonly isRoot: boolean;
   /** The value in force there. */
   readonly current: unknown;
+  readonly isRig?: boolean;
 }
 
 /** A manifest that says nothing but that the agent is suspended. */
@@ -59,7 +61,7 @@ function inserted(map: EditedMap): string | undefined {
   const anchor = layout && anchorOf(text, layout, format);
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
   if (anchor) {
-    const line = `${eol}${anchor.indent}${pair(format)} ${MARK}`;
+    const line = `${eol}${anchor.indent}${pair(format)} ${map.isRig ? RIG_MARK : MARK}`;
     return text.slice(0, anchor.end) + line + text.slice(anchor.end);
   }
   if (map.isRoot) return `${pair(format)} ${MARK}${eol}${text}`;
@@ -94,8 +96,8 @@ function markedLineRemoved(text: string, offset: number): string | undefined {
   const newline = text.indexOf('\n', offset);
   const end = newline === -1 ? text.length : newline;
   const line = text.slice(start, end).replace(/\r$/, '');
-  if (line.trim() !== `suspended: true ${MARK}` && line.trim() !== `suspended = true ${MARK}`)
-    return undefined;
+  const ours = [MARK, RIG_MARK].flatMap((mark) => [`suspended: true ${mark}`, `suspended = true ${mark}`]);
+  if (!ours.includes(line.trim())) return undefined;
   if (start === 0) return text.slice(newline === -1 ? end : end + 1);
   const before = text[start - 2] === '\r' ? start - 2 : start - 1;
   const after = text[end - 1] === '\r' ? end - 1 : end;
