@@ -9,11 +9,17 @@ export interface Bead {
   readonly priority: number | undefined;
   /** RFC 3339. */
   readonly created_at: string;
+  /** RFC 3339. Absent when the store does not know. */
+  readonly updated_at?: string;
+  /** RFC 3339; of a closed bead only. Absent when the store does not know. */
+  readonly closed_at?: string;
   readonly assignee: string;
   readonly from: string;
   readonly parent: string;
   readonly ref: string;
   readonly description: string;
+  /** Absent when there are none. */
+  readonly notes?: string;
   readonly labels: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
   readonly dependencies: readonly Dependency[];
@@ -29,8 +35,18 @@ export interface Dependency {
   readonly type: string;
 }
 
+/** What somebody said about a bead. */
+export interface BeadComment {
+  readonly author: string;
+  readonly text: string;
+  /** RFC 3339. */
+  readonly created_at: string;
+}
+
 export interface NewBead {
   readonly title: string;
+  /** What its id starts with, `gc` when not given: `<prefix>-<number>`. */
+  readonly prefix?: string;
   readonly issue_type?: string;
   readonly priority?: number;
   readonly assignee?: string;
@@ -38,6 +54,7 @@ export interface NewBead {
   readonly parent?: string;
   readonly ref?: string;
   readonly description?: string;
+  readonly notes?: string;
   readonly labels?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;
   /** `id` or `type:id`. */
@@ -48,27 +65,50 @@ export interface BeadPatch {
   readonly title?: string;
   readonly status?: BeadStatus;
   readonly issue_type?: string;
+  readonly priority?: number;
   readonly assignee?: string;
   readonly description?: string;
+  readonly notes?: string;
   readonly addLabels?: readonly string[];
   readonly removeLabels?: readonly string[];
   /** Merged; an empty value clears the key. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** All given filters must match. A query without a filter needs `allowScan`. */
-export interface BeadQuery {
-  readonly status?: BeadStatus;
+/** All given filters must match. */
+export interface BeadFilter {
   readonly type?: string;
   readonly label?: string;
+  /** Carries all of them. */
+  readonly labels?: readonly string[];
+  /** `''`: assigned to nobody. */
   readonly assignee?: string;
   readonly parent?: string;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Of none of these types. */
+  readonly notTypes?: readonly string[];
+  /** Its id starts with this and a number; case does not count. */
+  readonly idPrefix?: string;
+  /** Its id starts with none of these. */
+  readonly notIdPrefixes?: readonly string[];
+  readonly limit?: number;
+  /** `priority`: most urgent (lowest) first, none given counting as `DEFAULT_PRIORITY`, then oldest first. */
+  readonly sort?: 'created_asc' | 'created_desc' | 'priority';
+}
+
+/** All given filters must match. A query without a filter needs `allowScan`. */
+export interface BeadQuery extends BeadFilter {
+  readonly status?: BeadStatus;
+  /** One of these; none of them leaves closed ones in. */
+  readonly statuses?: readonly BeadStatus[];
+  /** Milliseconds since the epoch, exclusive. */
+  readonly closedAfter?: number;
   readonly includeClosed?: boolean;
   readonly allowScan?: boolean;
-  readonly limit?: number;
-  readonly sort?: 'created_asc' | 'created_desc';
 }
+
+/** What a bead without a priority counts as. Source: beads. */
+export const DEFAULT_PRIORITY = 2;
 
 export interface BeadStore {
   create(bead: NewBead): Promise<Bead>;
@@ -76,9 +116,14 @@ export interface BeadStore {
   get(id: string): Promise<Bead>;
   list(query: BeadQuery): Promise<readonly Bead[]>;
   /** Open work whose blockers are all closed. */
-  ready(): Promise<readonly Bead[]>;
+  ready(filter?: BeadFilter): Promise<readonly Bead[]>;
   /** @throws BeadNotFoundError; RevisionConflictError when `expectedRevision` is given and is not the current one. */
   update(id: string, patch: BeadPatch, expectedRevision?: number): Promise<Bead>;
+  /**
+   * Gives the bead to `assignee` and sets it in progress, in one step with the patch: of many who try, one gets it.
+   * Claiming again what one has is fine. @throws BeadNotFoundError, BeadClaimedError; GcError `bead-closed`
+   */
+  claim(id: string, assignee: string, patch?: BeadPatch): Promise<Bead>;
   /** Idempotent. */
   close(id: string, metadata?: Readonly<Record<string, string>>): Promise<Bead>;
   delete(id: string): Promise<void>;
@@ -86,12 +131,22 @@ export interface BeadStore {
   /** Missing is fine. */
   removeDependency(issueId: string, dependsOnId: string): Promise<void>;
   dependencies(id: string, direction: 'down' | 'up'): Promise<readonly Dependency[]>;
+  /** @throws BeadNotFoundError */
+  addComment(id: string, comment: Omit<BeadComment, 'created_at'>): Promise<BeadComment>;
+  /** Oldest first. */
+  comments(id: string): Promise<readonly BeadComment[]>;
   ping(): Promise<void>;
 }
 
 export class BeadNotFoundError extends GcError {
   constructor(id: string) {
     super('bead-not-found', `bead not found: ${id}`);
+  }
+}
+
+export class BeadClaimedError extends GcError {
+  constructor(id: string, holder: string) {
+    super('bead-claimed', `bead ${id} is already claimed by ${holder}`);
   }
 }
 

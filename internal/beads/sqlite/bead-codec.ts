@@ -9,11 +9,14 @@ export interface BeadRow {
   readonly issue_type: string;
   readonly priority: number | null;
   readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly closed_at: string | null;
   readonly assignee: string;
   readonly sender: string;
   readonly parent: string;
   readonly ref: string;
   readonly description: string;
+  readonly notes: string;
   readonly labels: string;
   readonly metadata: string;
   readonly revision: number;
@@ -32,11 +35,14 @@ export function toBead(row: BeadRow): Bead {
     issue_type: row.issue_type,
     priority: row.priority ?? undefined,
     created_at: row.created_at,
+    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+    ...(row.closed_at === null ? {} : { closed_at: row.closed_at }),
     assignee: row.assignee,
     from: row.sender,
     parent: row.parent,
     ref: row.ref,
     description: row.description,
+    ...(row.notes === '' ? {} : { notes: row.notes }),
     labels: JSON.parse(row.labels) as string[],
     metadata: JSON.parse(row.metadata) as Record<string, string>,
     dependencies: row.needs === null ? [] : toDependencies(row.id, row.needs),
@@ -54,11 +60,15 @@ export function applyPatch(bead: Bead, patch: BeadPatch): Bead {
   const metadata = patch.metadata ? mergeMetadata(bead.metadata, patch.metadata) : bead.metadata;
   const removed = new Set(patch.removeLabels);
   const added = [...bead.labels, ...(patch.addLabels ?? [])];
+  const { notes: noted, ...rest } = bead;
+  const notes = patch.notes ?? noted ?? '';
   const next: Bead = {
-    ...bead,
+    ...rest,
+    ...(notes === '' ? {} : { notes }),
     title: patch.title ?? bead.title,
     status: patch.status ?? bead.status,
     issue_type: patch.issue_type ?? bead.issue_type,
+    priority: patch.priority === undefined ? bead.priority : wholePriority(patch.priority),
     assignee: patch.assignee ?? bead.assignee,
     description: patch.description ?? bead.description,
     labels: added.filter((label) => !removed.has(label)),
@@ -87,6 +97,8 @@ function sameBead(a: Bead, b: Bead): boolean {
     a.title === b.title &&
     a.status === b.status &&
     a.issue_type === b.issue_type &&
+    a.priority === b.priority &&
+    a.notes === b.notes &&
     a.assignee === b.assignee &&
     a.description === b.description &&
     a.metadata === b.metadata &&
@@ -102,23 +114,28 @@ export function parseNeed(need: string): { readonly dependsOn: string; readonly 
   return { type: need.slice(0, colon) || DEFAULT_DEPENDENCY_TYPE, dependsOn: need.slice(colon + 1) };
 }
 
+type NewBeadFields = Omit<BeadRow, 'num' | 'id' | 'needs' | 'created_at' | 'updated_at' | 'closed_at'>;
+
 /** Fills in what was not given. @throws GcError `invalid-bead` when a value is of the wrong kind. */
-export function newBeadFields(bead: NewBead): Omit<BeadRow, 'num' | 'id' | 'needs' | 'created_at'> {
-  if (bead.priority !== undefined && !Number.isSafeInteger(bead.priority)) {
-    throw new GcError('invalid-bead', `bead priority must be a whole number, not ${bead.priority}`);
-  }
+export function newBeadFields(bead: NewBead): NewBeadFields {
   return {
     title: bead.title,
     status: 'open',
     issue_type: bead.issue_type || DEFAULT_ISSUE_TYPE,
-    priority: bead.priority ?? null,
+    priority: bead.priority === undefined ? null : wholePriority(bead.priority),
     assignee: bead.assignee ?? '',
     sender: bead.from ?? '',
     parent: bead.parent ?? '',
     ref: bead.ref ?? '',
     description: bead.description ?? '',
+    notes: bead.notes ?? '',
     labels: JSON.stringify(bead.labels ?? []),
     metadata: JSON.stringify(mergeMetadata({}, bead.metadata ?? {})),
     revision: 1,
   };
+}
+
+function wholePriority(priority: number): number {
+  if (Number.isSafeInteger(priority)) return priority;
+  throw new GcError('invalid-bead', `bead priority must be a whole number, not ${priority}`);
 }

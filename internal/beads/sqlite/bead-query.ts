@@ -1,5 +1,5 @@
 import { GcError } from '../../platform/errors.ts';
-import type { BeadQuery } from '../store.ts';
+import { type BeadFilter, type BeadQuery, DEFAULT_PRIORITY } from '../store.ts';
 
 /** Infrastructure, not work. Source: Gas City's `Ready`. */
 const NOT_WORK = ['merge-request', 'gate', 'molecule', 'message', 'session', 'agent', 'role', 'rig'];
@@ -16,47 +16,38 @@ export const READY_CONDITION = `
     WHERE dependencies.issue_id = beads.id AND dependencies.type IN (${quoted(BLOCKING_DEPENDENCIES)})
       AND (blocker.id IS NULL OR blocker.status <> 'closed'))`;
 
+const ORDERS: Readonly<Record<NonNullable<BeadFilter['sort']>, string>> = {
+  created_asc: 'beads.created_at ASC, beads.num ASC',
+  created_desc: 'beads.created_at DESC, beads.num DESC',
+  priority: `coalesce(beads.priority, ${DEFAULT_PRIORITY}) ASC, beads.created_at ASC, beads.num ASC`,
+};
+
 /** Beads made in the same millisecond keep the order of their numbers. */
-export function selectBeads(condition: string, sort: 'created_asc' | 'created_desc'): string {
-  const direction = sort === 'created_asc' ? 'ASC' : 'DESC';
+export function selectBeads(condition: string, sort: NonNullable<BeadFilter['sort']>): string {
   return `
     SELECT beads.*, (
       SELECT json_group_array(json_array(depends_on_id, type)) FROM
         (SELECT depends_on_id, type FROM dependencies WHERE issue_id = beads.id ORDER BY depends_on_id)
     ) AS needs
-    FROM beads WHERE ${condition} ORDER BY beads.created_at ${direction}, beads.num ${direction}`;
+    FROM beads WHERE ${condition} ORDER BY ${ORDERS[sort]}`;
+}
+
+/** A condition of SQL and what its question marks stand for. */
+export interface Where {
+  readonly condition: string;
+  readonly values: readonly string[];
 }
 
 /** @throws GcError `query-needs-filter` for a query that would read everything without saying so. */
-export function whereOf(query: BeadQuery): {
-  readonly condition: string;
-  readonly values: readonly string[];
-} {
-  const conditions: string[] = [];
-  const values: string[] = [];
-  const add = (condition: string, ...given: string[]) => {
-    conditions.push(condition);
-    values.push(...given);
-  };
-  if (query.status !== undefined) add('beads.status = ?', query.status);
-  if (query.type !== undefined) add('beads.issue_type = ?', query.type);
-  if (query.assignee !== undefined) add('beads.assignee = ?', query.assignee);
-  if (query.parent !== undefined) add('beads.parent = ?', query.parent);
-  if (query.label !== undefined) {
-    add('EXISTS (SELECT 1 FROM json_each(beads.labels) WHERE value = ?)', query.label);
+export function whereOf(query: BeadQuery): Where {
+  const asked = new Conditions();
+  if (query.status !== undefined) asked.add('beads.status = ?', query.status);
+  if (query.statuses !== undefined) asked.addOneOf('beads.status', query.statuses);
+  if (query.closedAfter !== undefined) {
+    asked.add('beads.closed_at > ?', new Date(query.closedAfter).toISOString());
   }
-  for (const [key, value] of Object.entries(query.metadata ?? {})) {
-    if (INDEXABLE_KEY.test(key) && value !== '') {
-      add(`json_extract(beads.metadata, '$.${key}') = ?`, value);
-    } else {
-      add(
-        "coalesce((SELECT value FROM json_each(beads.metadata) WHERE json_each.key = ?), '') = ?",
-        key,
-        value,
-      );
-    }
-  }
-  if (conditions.length === 0 && query.allowScan !== true) {
+  addFilter(asked, query);
+  if (asked.isEmpty && query.allowScan !== true) {
     throw new GcError(
       'query-needs-filter',
       'a bead query needs a filter: status, type, label, assignee ...',
@@ -65,6 +56,70 @@ export function whereOf(query: BeadQuery): {
       },
     );
   }
-  if (query.status === undefined && query.includeClosed !== true) add("beads.status <> 'closed'");
-  return { condition: conditions.length > 0 ? conditions.join(' AND ') : '1', values };
+  const namesStatus = query.status !== undefined || query.statuses !== undefined;
+  if (!namesStatus && query.includeClosed !== true && query.closedAfter === undefined) {
+    asked.add("beads.status <> 'closed'");
+  }
+  return asked.where();
+}
+
+/** Ready work that also passes the filter. */
+export function whereReady(filter: BeadFilter): Where {
+  const asked = new Conditions();
+  asked.add(READY_CONDITION);
+  addFilter(asked, filter);
+  return asked.where();
+}
+
+function addFilter(asked: Conditions, filter: BeadFilter): void {
+  if (filter.type !== undefined) asked.add('beads.issue_type = ?', filter.type);
+  if (filter.notTypes !== undefined) asked.addNoneOf('beads.issue_type', filter.notTypes);
+  if (filter.assignee !== undefined) asked.add('beads.assignee = ?', filter.assignee);
+  if (filter.parent !== undefined) asked.add('beads.parent = ?', filter.parent);
+  if (filter.idPrefix !== undefined) asked.add(HAS_PREFIX, filter.idPrefix);
+  for (const prefix of filter.notIdPrefixes ?? []) asked.add(`NOT (${HAS_PREFIX})`, prefix);
+  const labels = [...(filter.label === undefined ? [] : [filter.label]), ...(filter.labels ?? [])];
+  for (const label of labels) {
+    asked.add('EXISTS (SELECT 1 FROM json_each(beads.labels) WHERE value = ?)', label);
+  }
+  for (const [key, value] of Object.entries(filter.metadata ?? {})) {
+    if (INDEXABLE_KEY.test(key) && value !== '') {
+      asked.add(`json_extract(beads.metadata, '$.${key}') = ?`, value);
+    } else {
+      asked.add(
+        "coalesce((SELECT value FROM json_each(beads.metadata) WHERE json_each.key = ?), '') = ?",
+        key,
+        value,
+      );
+    }
+  }
+}
+
+/** The whole prefix: `fe` is not that of `fe-ui-3`. */
+const HAS_PREFIX = "beads.id COLLATE NOCASE = (? || '-' || beads.num)";
+
+class Conditions {
+  readonly #conditions: string[] = [];
+  readonly #values: string[] = [];
+
+  get isEmpty(): boolean {
+    return this.#conditions.length === 0;
+  }
+
+  add(condition: string, ...values: readonly string[]): void {
+    this.#conditions.push(condition);
+    this.#values.push(...values);
+  }
+
+  addOneOf(column: string, values: readonly string[]): void {
+    this.add(`${column} IN (${values.map(() => '?').join(', ')})`, ...values);
+  }
+
+  addNoneOf(column: string, values: readonly string[]): void {
+    this.add(`${column} NOT IN (${values.map(() => '?').join(', ')})`, ...values);
+  }
+
+  where(): Where {
+    return { condition: this.#conditions.join(' AND ') || '1', values: this.#values };
+  }
 }

@@ -1,6 +1,15 @@
 import type { DatabaseAccess } from '../../events/sqlite-bus.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Bead, BeadPatch, BeadQuery, BeadStore, Dependency, NewBead } from '../store.ts';
+import type {
+  Bead,
+  BeadComment,
+  BeadFilter,
+  BeadPatch,
+  BeadQuery,
+  BeadStore,
+  Dependency,
+  NewBead,
+} from '../store.ts';
 import type { BeadTable } from './bead-table.ts';
 
 /** The default bead store: rows of the city's database. */
@@ -27,12 +36,16 @@ export class SqliteBeadStore implements BeadStore {
     return this.#database.read(() => this.#table.list(query));
   }
 
-  ready(): Promise<readonly Bead[]> {
-    return this.#database.read(() => this.#table.ready());
+  ready(filter?: BeadFilter): Promise<readonly Bead[]> {
+    return this.#database.read(() => this.#table.ready(filter));
   }
 
   update(id: string, patch: BeadPatch, expectedRevision?: number): Promise<Bead> {
     return this.#database.write(() => this.#table.update(id, patch, expectedRevision));
+  }
+
+  claim(id: string, assignee: string, patch?: BeadPatch): Promise<Bead> {
+    return this.#database.write(() => this.#table.claim(id, assignee, patch));
   }
 
   close(id: string, metadata?: Readonly<Record<string, string>>): Promise<Bead> {
@@ -53,6 +66,14 @@ export class SqliteBeadStore implements BeadStore {
 
   dependencies(id: string, direction: 'down' | 'up'): Promise<readonly Dependency[]> {
     return this.#database.read(() => this.#table.dependencies(id, direction));
+  }
+
+  addComment(id: string, comment: Omit<BeadComment, 'created_at'>): Promise<BeadComment> {
+    return this.#database.write(() => this.#table.addComment(id, comment));
+  }
+
+  comments(id: string): Promise<readonly BeadComment[]> {
+    return this.#database.read(() => this.#table.comments(id));
   }
 
   async ping(): Promise<void> {

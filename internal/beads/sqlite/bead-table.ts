@@ -1,6 +1,10 @@
+import { GcError } from '../../platform/errors.ts';
 import type { SqliteDatabase } from '../../platform/sqlite.ts';
 import {
   type Bead,
+  BeadClaimedError,
+  type BeadComment,
+  type BeadFilter,
   BeadNotFoundError,
   type BeadPatch,
   type BeadQuery,
@@ -9,29 +13,35 @@ import {
   RevisionConflictError,
 } from '../store.ts';
 import { applyPatch, type BeadRow, newBeadFields, parseNeed, toBead } from './bead-codec.ts';
-import { READY_CONDITION, selectBeads, whereOf } from './bead-query.ts';
+import { selectBeads, type Where, whereOf, whereReady } from './bead-query.ts';
 
 /** A new bead, or a function that makes it from the id it will have. */
 export type BeadDraft = NewBead | ((id: string) => NewBead);
 
+const DEFAULT_ID_PREFIX = 'gc';
+
 /** Synchronous access to the bead rows; the callers bring the transaction and the retry. */
 export class BeadTable {
   readonly #db: SqliteDatabase;
+  readonly #now: () => number;
 
-  constructor(db: SqliteDatabase) {
+  /** `now`: milliseconds since the epoch, for what is noted about changes. */
+  constructor(db: SqliteDatabase, now: () => number) {
     this.#db = db;
+    this.#now = now;
   }
 
   create(draft: BeadDraft, nowMs: number): Bead {
     const num = this.#nextNumber();
-    const id = `gc-${num}`;
+    const prefix = (typeof draft === 'function' ? undefined : draft.prefix) || DEFAULT_ID_PREFIX;
+    const id = `${prefix}-${num}`;
     const bead = typeof draft === 'function' ? draft(id) : draft;
     this.#db
       .prepare(
-        `INSERT INTO beads (num, id, title, status, issue_type, priority, created_at, assignee, sender, parent, ref,
-           description, labels, metadata, revision)
-         VALUES (@num, @id, @title, @status, @issue_type, @priority, @created_at, @assignee, @sender, @parent, @ref,
-           @description, @labels, @metadata, @revision)`,
+        `INSERT INTO beads (num, id, title, status, issue_type, priority, created_at, updated_at, assignee, sender, parent, ref,
+           description, notes, labels, metadata, revision)
+         VALUES (@num, @id, @title, @status, @issue_type, @priority, @created_at, @created_at, @assignee, @sender, @parent, @ref,
+           @description, @notes, @labels, @metadata, @revision)`,
       )
       .run({ ...newBeadFields(bead), num, id, created_at: new Date(nowMs).toISOString() });
     for (const need of bead.needs ?? []) {
@@ -55,18 +65,20 @@ export class BeadTable {
 
   /** @throws GcError `query-needs-filter` */
   list(query: BeadQuery): readonly Bead[] {
-    const { condition, values } = whereOf(query);
-    const limit = query.limit && query.limit > 0 ? query.limit : -1;
+    return this.#select(whereOf(query), query);
+  }
+
+  ready(filter: BeadFilter = {}): readonly Bead[] {
+    return this.#select(whereReady(filter), filter);
+  }
+
+  #select({ condition, values }: Where, { limit = 0, sort = 'created_asc' }: BeadFilter): readonly Bead[] {
     return this.#db
       .prepare<(string | number)[], BeadRow>(
-        `${selectBeads(condition, query.sort ?? 'created_asc')} LIMIT ${limit}`,
+        `${selectBeads(condition, sort)} LIMIT ${limit > 0 ? limit : -1}`,
       )
       .all(...values)
       .map(toBead);
-  }
-
-  ready(): readonly Bead[] {
-    return this.#db.prepare<[], BeadRow>(selectBeads(READY_CONDITION, 'created_asc')).all().map(toBead);
   }
 
   /** A patch that changes nothing writes nothing. @throws BeadNotFoundError, RevisionConflictError */
@@ -77,10 +89,12 @@ export class BeadTable {
     }
     const next = applyPatch(bead, patch);
     if (next === bead) return bead;
+    const now = this.#nowText();
     this.#db
       .prepare(
-        `UPDATE beads SET title = @title, status = @status, issue_type = @issue_type, assignee = @assignee,
-           description = @description, labels = @labels, metadata = @metadata, revision = revision + 1
+        `UPDATE beads SET title = @title, status = @status, issue_type = @issue_type, priority = @priority,
+           assignee = @assignee, description = @description, notes = @notes, labels = @labels, metadata = @metadata,
+           updated_at = @now, closed_at = @closed_at, revision = revision + 1
          WHERE id = @id`,
       )
       .run({
@@ -88,12 +102,25 @@ export class BeadTable {
         title: next.title,
         status: next.status,
         issue_type: next.issue_type,
+        priority: next.priority ?? null,
         assignee: next.assignee,
         description: next.description,
+        notes: next.notes ?? '',
         labels: JSON.stringify(next.labels),
         metadata: JSON.stringify(next.metadata),
+        now,
+        closed_at:
+          next.status !== 'closed' ? null : bead.status === 'closed' ? (bead.closed_at ?? null) : now,
       });
-    return { ...next, revision: bead.revision + 1 };
+    return this.get(id);
+  }
+
+  /** @throws BeadNotFoundError, BeadClaimedError; GcError `bead-closed` */
+  claim(id: string, assignee: string, patch: BeadPatch = {}): Bead {
+    const bead = this.get(id);
+    if (bead.status === 'closed') throw new GcError('bead-closed', `bead ${id} is closed`);
+    if (bead.assignee !== '' && bead.assignee !== assignee) throw new BeadClaimedError(id, bead.assignee);
+    return this.update(id, { status: 'in_progress', assignee, ...patch });
   }
 
   /** Closing a closed bead changes nothing. @throws BeadNotFoundError, RevisionConflictError */
@@ -108,6 +135,7 @@ export class BeadTable {
     this.get(id);
     for (const { issue_id } of this.dependencies(id, 'up')) this.#touch(issue_id);
     this.#db.prepare('DELETE FROM dependencies WHERE issue_id = ? OR depends_on_id = ?').run(id, id);
+    this.#db.prepare('DELETE FROM bead_comments WHERE bead_id = ?').run(id);
     this.#db.prepare('DELETE FROM beads WHERE id = ?').run(id);
   }
 
@@ -133,6 +161,41 @@ export class BeadTable {
       .all(id);
   }
 
+  /** Whether `from` waits for `to`, directly or over others, by dependencies of this type. */
+  waitsFor(from: string, to: string, type: string): boolean {
+    const row = this.#db
+      .prepare<{ from: string; to: string; type: string }, { found: number }>(
+        `WITH RECURSIVE below (id) AS (
+           SELECT @from UNION
+           SELECT depends_on_id FROM dependencies JOIN below ON issue_id = below.id WHERE type = @type
+         ) SELECT 1 AS found FROM below WHERE id = @to`,
+      )
+      .get({ from, to, type });
+    return row !== undefined;
+  }
+
+  /** @throws BeadNotFoundError */
+  addComment(id: string, { author, text }: Omit<BeadComment, 'created_at'>): BeadComment {
+    this.get(id);
+    const comment = { author, text, created_at: this.#nowText() };
+    this.#db
+      .prepare(
+        `INSERT INTO bead_comments (bead_id, author, text, created_at)
+         VALUES (@id, @author, @text, @created_at)`,
+      )
+      .run({ id, ...comment });
+    this.#touch(id);
+    return comment;
+  }
+
+  comments(id: string): readonly BeadComment[] {
+    return this.#db
+      .prepare<[string], BeadComment>(
+        'SELECT author, text, created_at FROM bead_comments WHERE bead_id = ? ORDER BY num',
+      )
+      .all(id);
+  }
+
   #nextNumber(): number {
     const row = this.#db
       .prepare<[], { seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'beads'")
@@ -152,6 +215,12 @@ export class BeadTable {
   }
 
   #touch(id: string): void {
-    this.#db.prepare('UPDATE beads SET revision = revision + 1 WHERE id = ?').run(id);
+    this.#db
+      .prepare('UPDATE beads SET revision = revision + 1, updated_at = ? WHERE id = ?')
+      .run(this.#nowText(), id);
+  }
+
+  #nowText(): string {
+    return new Date(this.#now()).toISOString();
   }
 }

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../platform/fake-clock.ts';
 import { seededIds } from '../../platform/ids.ts';
+import { openDatabase } from '../../platform/sqlite.ts';
 import { type CityDatabase, openCityDatabase } from './city-database.ts';
 import { DECISIONS_KEPT_PER_SESSION } from './decision-table.ts';
+import { CITY_MIGRATIONS } from './schema.ts';
 
 let dir: string;
 let file: string;
@@ -37,6 +39,21 @@ const decision = (sessionId: string, n: number) => ({
 });
 
 describe('city database', () => {
+  it('brings what an earlier version wrote along', async () => {
+    const old = openDatabase(file, { migrations: CITY_MIGRATIONS.slice(0, 1) });
+    old.exec(`INSERT INTO beads (id, title, status, issue_type, created_at, assignee, sender, parent, ref, description,
+      labels, metadata, revision) VALUES ('gc-1', 'old', 'closed', 'task', '2026-01-01T00:00:00.000Z', '', '', '', '', '',
+      '["a"]', '{"k":"v"}', 7)`);
+    old.close();
+    const { beads } = database();
+    const bead = await beads.get('gc-1');
+    expect(bead).toMatchObject({ title: 'old', labels: ['a'], metadata: { k: 'v' }, revision: 7 });
+    expect([bead.updated_at, bead.closed_at, bead.notes]).toEqual([undefined, undefined, undefined]);
+    const opened = await beads.update('gc-1', { status: 'open' });
+    expect([opened.revision, opened.updated_at]).toEqual([8, new Date(clock.now()).toISOString()]);
+    expect((await beads.create({ title: 'next' })).id).toBe('gc-2');
+  });
+
   it('commits records, events, decisions and state together, with one time', async () => {
     const city = database();
     const commit = await city.commit({

@@ -93,7 +93,7 @@ export class CityDatabase implements DatabaseAccess {
     this.ids = ids;
     this.connection = openDatabase(file, { migrations: CITY_MIGRATIONS });
     this.#opened = statSync(file);
-    this.beadTable = new BeadTable(this.connection);
+    this.beadTable = new BeadTable(this.connection, () => clock.now());
     this.#decisionTable = new DecisionTable(this.connection);
     this.#stateTable = new StateTable(this.connection);
     this.eventTable = new EventTable(this.connection);

@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BEAD_STORE_CASES, type BeadStoreCase } from '../../../conformance/beads/bead-store-cases.ts';
+import { WORK_CASES } from '../../../conformance/beads/work-cases.ts';
 import { EVENT_BUS_CASES, type EventBusCase } from '../../../conformance/events/event-bus-cases.ts';
 import type { EventBus } from '../../events/event.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { BeadStore } from '../store.ts';
 import { type CityDatabase, openCityDatabase } from './city-database.ts';
+
+const STORE_CASES = [...BEAD_STORE_CASES, ...WORK_CASES];
 
 let dir: string;
 let first: CityDatabase;
@@ -25,7 +28,7 @@ afterEach(() => {
 });
 
 describe('bead store conformance: sqlite', () => {
-  for (const test of BEAD_STORE_CASES) {
+  for (const test of STORE_CASES) {
     it(test.name, () => test.run({ store: first.beads, second: second.beads }));
   }
 });
@@ -64,15 +67,18 @@ const BROKEN_STORES: Readonly<Record<string, (good: BeadStore) => Partial<BeadSt
     },
   }),
   'delete does nothing': () => ({ delete: () => Promise.resolve() }),
+  'gives a claimed bead to the next who asks': (good) => ({
+    claim: (id, assignee, patch) => good.update(id, { status: 'in_progress', assignee, ...patch }),
+  }),
+  'ready ignores its filters': (good) => ({ ready: () => good.ready() }),
+  'loses comments': () => ({ comments: () => Promise.resolve([]) }),
   'dependencies point one way': (good) => ({ dependencies: (id) => good.dependencies(id, 'down') }),
 };
 
 describe('bead store cases catch broken stores', () => {
   for (const [name, breakIt] of Object.entries(BROKEN_STORES)) {
     it(name, async () => {
-      expect(
-        await failures(BEAD_STORE_CASES, (good) => ({ store: broken(good.beads, breakIt) })),
-      ).not.toEqual([]);
+      expect(await failures(STORE_CASES, (good) => ({ store: broken(good.beads, breakIt) }))).not.toEqual([]);
     });
   }
 });

@@ -61,5 +61,22 @@ CREATE TABLE city_state (
 ) WITHOUT ROWID;
 `;
 
+/** What people and scripts ask about work: when it was changed and closed, what was noted and said. */
+const WORK = `
+ALTER TABLE beads ADD COLUMN updated_at TEXT;
+ALTER TABLE beads ADD COLUMN closed_at TEXT;
+ALTER TABLE beads ADD COLUMN notes TEXT NOT NULL DEFAULT '';
+CREATE INDEX beads_by_status ON beads (status);
+
+CREATE TABLE bead_comments (
+  num INTEGER PRIMARY KEY AUTOINCREMENT,
+  bead_id TEXT NOT NULL,
+  author TEXT NOT NULL,
+  text TEXT NOT NULL,
+  created_at TEXT NOT NULL
+);
+CREATE INDEX comments_by_bead ON bead_comments (bead_id, num);
+`;
+
 /** Step n brings the schema from version n to n + 1. Released steps are never edited. */
-export const CITY_MIGRATIONS: readonly string[] = [BEADS + DECISIONS + CITY_STATE + EVENT_SCHEMA];
+export const CITY_MIGRATIONS: readonly string[] = [BEADS + DECISIONS + CITY_STATE + EVENT_SCHEMA, WORK];

@@ -1,0 +1,105 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { beadJson } from '../../../internal/beads/bead-json.ts';
+import { type CityDatabase, openCityDatabase } from '../../../internal/beads/sqlite/city-database.ts';
+import { type WorkChange, WorkStore } from '../../../internal/beads/sqlite/work-store.ts';
+import type { Bead } from '../../../internal/beads/store.ts';
+import { commandActor } from '../../../internal/events/event-types.ts';
+import { gcHome } from '../../../internal/platform/paths.ts';
+import { SESSION_BEAD_TYPE } from '../../../internal/session/record.ts';
+import { findCity } from '../city/find-city.ts';
+import type { Input } from '../cli/input.ts';
+import type { Context } from '../context.ts';
+import { concernsController, pokeController } from './poke.ts';
+import { readPrefixes } from './read-prefixes.ts';
+import { chooseScope, type Scope } from './scope.ts';
+
+/** What every verb works with: the words, the store, and what is printed. */
+export class Desk {
+  readonly context: Context;
+  readonly input: Input;
+  readonly actor: string;
+  readonly work: WorkStore;
+  readonly #root: string;
+  readonly #city: CityDatabase;
+
+  constructor(context: Context, input: Input, root: string, city: CityDatabase) {
+    this.context = context;
+    this.input = input;
+    this.#root = root;
+    this.#city = city;
+    this.actor = input.text('actor') || context.env['BEADS_ACTOR'] || commandActor(context.env);
+    this.work = new WorkStore(city, { actor: this.actor, recordTypes: new Set([SESSION_BEAD_TYPE]) });
+  }
+
+  async scope(): Promise<Scope> {
+    const { context, input } = this;
+    const rigOption = input.text('rig');
+    const allRigs = input.flag('all-rigs');
+    return chooseScope(await readPrefixes(context, this.#root, this.#city), {
+      rigOption,
+      allRigs,
+      envRig: context.env['GC_RIG'],
+      cwd: realOr(context.cwd),
+    });
+  }
+
+  json(data: unknown): void {
+    this.context.out.write(`${JSON.stringify(data, null, 2)}\n`);
+  }
+
+  /** The beads as an array, or what `text` makes of each. */
+  print(beads: readonly Bead[], text: (bead: Bead) => string): void {
+    if (this.context.json) this.json(beads.map(beadJson));
+    else this.context.out.write(beads.map(text).join(''));
+  }
+
+  /** Wakes the controller when it may have to act. */
+  async announce(changes: readonly WorkChange[]): Promise<void> {
+    if (changes.some(concernsController)) await pokeController(this.#root, this.context.env);
+  }
+
+  /** Announces what was changed and says it: `Closed bead: <id>`. */
+  async changed(changes: readonly WorkChange[], done: string): Promise<void> {
+    await this.announce(changes);
+    const beads = changes.flatMap(({ before, after }) => after ?? before ?? []);
+    if (this.context.json || !this.input.flag('quiet'))
+      this.print(beads, ({ id }) => `${done} bead: ${id}\n`);
+  }
+}
+
+/**
+ * Opens the store of the city that is meant. Without the API client, the controller's parts and the configuration: this
+ * runs in the loops of agents. @throws NoCityError
+ */
+export async function withDesk<T>(
+  context: Context,
+  input: Input,
+  work: (desk: Desk) => Promise<T>,
+): Promise<T> {
+  const { root, note } = await findCity({
+    env: context.env,
+    cwd: context.cwd,
+    home: context.env['HOME'],
+    option: context.cityOption,
+    registered: async () => {
+      const { readRegisteredCities } = await import('../../../internal/controller/registry.ts');
+      return readRegisteredCities(gcHome(context.env));
+    },
+  });
+  if (note) context.err.write(`gc: ${note}\n`);
+  const city = openCityDatabase(join(root, '.gc', 'city.db'), context.clock);
+  try {
+    return await work(new Desk(context, input, root, city));
+  } finally {
+    city.close();
+  }
+}
+
+function realOr(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // removed while somebody stands in it
+  }
+}
