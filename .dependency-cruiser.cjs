@@ -28,6 +28,21 @@ module.exports = {
       to: { path: ['config', 'agent', 'runtime', 'session', 'controller', 'api'].map(layer) },
     },
     {
+      name: 'worktree-is-low',
+      comment: 'worktree is usable by controller and everything right of it; it uses platform only',
+      severity: 'error',
+      from: { path: layer('worktree') },
+      to: {
+        path: ['config', 'agent', 'runtime', 'beads', 'events', 'session', 'controller', 'api'].map(layer),
+      },
+    },
+    {
+      name: 'not-to-worktree-from-the-left',
+      severity: 'error',
+      from: { path: ['platform', 'config', 'agent', 'runtime', 'beads', 'events', 'session'].map(layer) },
+      to: { path: layer('worktree') },
+    },
+    {
       name: 'not-to-events-from-the-left',
       severity: 'error',
       from: { path: ['platform', 'config', 'agent', 'runtime'].map(layer) },
