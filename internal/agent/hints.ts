@@ -40,7 +40,7 @@ export interface StartupHints {
 
 /** @throws TemplateError when a command of the agent cannot be rendered. */
 export function startupHints(
-  city: Pick<City, 'workspace' | 'session'>,
+  city: Pick<City, 'workspace' | 'session'> & Partial<Pick<City, 'layers'>>,
   agent: Agent,
   preset: ResolvedPreset,
   fields: CommandFields,
@@ -62,12 +62,19 @@ export function startupHints(
     sessionLive: expand('session_live', agent.sessionLive),
     providerName: preset.kind,
     installAgentHooks: agent.installAgentHooks ?? city.workspace.installAgentHooks,
-    packOverlayDirs: [],
+    packOverlayDirs: packOverlays(city, fields.Rig),
     overlayDir: agent.overlayDir,
     copyFiles,
     pty: agent.pty,
     setupTimeoutMs: city.session.setupTimeoutMs,
   };
+}
+
+/** Those of the city's packs, then those of the packs of the agent's rig. */
+function packOverlays({ layers }: Partial<Pick<City, 'layers'>>, rig: string): readonly string[] {
+  if (!layers) return [];
+  const { overlays } = layers;
+  return [...new Set([...overlays.city, ...(overlays.rigs[rig] ?? [])])];
 }
 
 /** The preset's command line with the templates of a start command expanded. @throws TemplateError */

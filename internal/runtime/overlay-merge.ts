@@ -1,8 +1,10 @@
 import { GcError } from '../platform/errors.ts';
 
 /**
- * Merges agent settings so that hooks of several overlays add up. Source of the rules: Gas City overlay merge; an entry
- * without identity is not appended again when an equal one is there, so that staging twice changes nothing.
+ * Merges agent settings so that what several overlays say adds up. Source of the rules: Gas City overlay merge, with three
+ * differences: objects are merged key by key at every depth, an entry without identity is not appended again when an equal
+ * one is there, and entries of one identity within one overlay all stay. So nothing is lost, and staging twice changes
+ * nothing.
  */
 
 /** Relative paths of the files that are merged instead of replaced. */
@@ -27,9 +29,28 @@ interface JsonObject {
 export function mergeSettings(base: string, overlay: string): string {
   const under = parseObject(base, 'base');
   const over = parseObject(overlay, 'overlay');
-  const hooks = mergeHooks(under['hooks'], over['hooks']);
-  const { hooks: _dropped, ...rest } = { ...under, ...over };
-  return toStableJson(hooks === undefined ? rest : { ...rest, hooks });
+  const merged = new Map<string, Json>();
+  for (const key of new Set([...Object.keys(under), ...Object.keys(over)])) {
+    const merge = key === 'hooks' ? mergeHooks : mergeValues;
+    const value = merge(own(under, key), own(over, key));
+    if (value !== undefined) merged.set(key, value);
+  }
+  return toStableJson(Object.fromEntries(merged));
+}
+
+/** Objects key by key; anything else is the overlay's, where it says something. */
+function mergeValues(base: Json | undefined, overlay: Json | undefined): Json | undefined {
+  if (overlay === undefined) return base;
+  if (!isObject(base) || !isObject(overlay)) return overlay;
+  const keys = new Set([...Object.keys(base), ...Object.keys(overlay)]);
+  return Object.fromEntries(
+    [...keys].map((key) => [key, mergeValues(own(base, key), own(overlay, key)) ?? null]),
+  );
+}
+
+/** Not what every object inherits: a file may have any key. */
+function own(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function parseObject(text: string, which: string): JsonObject {
@@ -51,25 +72,39 @@ function mergeHooks(base: Json | undefined, overlay: Json | undefined): Json | u
   if (!isObject(base)) return overlay;
   const merged: Record<string, Json> = { ...base };
   for (const [category, entries] of Object.entries(overlay)) {
-    const under = merged[category];
+    const under = own(merged, category);
     merged[category] = isArray(under) && isArray(entries) ? mergeEntries(under, entries) : entries;
   }
   return merged;
 }
 
+/**
+ * Entries of one identity replace the base's of that identity in place, the last ones first in line when it has more;
+ * what finds no place is appended.
+ */
 function mergeEntries(base: readonly Json[], overlay: readonly Json[]): readonly Json[] {
   const merged = [...base];
+  const places = new Map<string, number[]>();
   for (const entry of overlay) {
     const identity = identityOf(entry);
     if (identity === undefined) {
       if (!merged.some((other) => toStableJson(other) === toStableJson(entry))) merged.push(entry);
       continue;
     }
-    const at = merged.findLastIndex((other) => identityOf(other) === identity);
-    if (at < 0) merged.push(entry);
+    const open = places.get(identity) ?? placesOf(identity, base, overlay);
+    places.set(identity, open);
+    const at = open.shift();
+    if (at === undefined) merged.push(entry);
     else merged[at] = entry;
   }
   return merged;
+}
+
+/** Where the overlay's entries of an identity go: as many of the base's last ones as the overlay has. */
+function placesOf(identity: string, base: readonly Json[], overlay: readonly Json[]): number[] {
+  const has = (entry: Json) => identityOf(entry) === identity;
+  const there = base.flatMap((entry, index) => (has(entry) ? [index] : []));
+  return there.slice(-overlay.filter(has).length);
 }
 
 /** `undefined`: the entry can not be told from another one. A key that is there with a value of another type ends the search. */

@@ -155,8 +155,16 @@ describe('mergeSettings', () => {
       expect(isMergeable(path)).toBe(false);
   });
 
-  it('lets the overlay win wholesale outside of hooks', () => {
-    expect(merge({ a: { x: 1 }, keep: 1 }, { a: { y: 2 } })).toEqual({ a: { y: 2 }, keep: 1 });
+  it("merges objects key by key outside of hooks; anything else is the overlay's", () => {
+    expect(merge({ a: { x: 1, z: 1 }, keep: 1 }, { a: { y: 2, z: 2 } })).toEqual({
+      a: { x: 1, y: 2, z: 2 },
+      keep: 1,
+    });
+    expect(merge({ a: [1], b: { x: 1 }, toString: 1 }, { a: [2], b: 3 })).toEqual({
+      a: [2],
+      b: 3,
+      toString: 1,
+    });
   });
 
   it.each([
