@@ -201,7 +201,9 @@ async function resolveFile(
     const kind = look.kind(candidate);
     if (kind === 'absent') continue;
     if (
-      isInside(candidate, isOfPack(entry, key) ? guard : undefined, problems, placeOf(entry, [key], 'value'))
+      isInside(candidate, isOfPack(entry, key) ? guard : undefined, problems, () =>
+        placeOf(entry, [key], 'value'),
+      )
     )
       return { path: candidate, kind, tried, written: path };
     return { path: '', kind: 'absent', tried, written: path };

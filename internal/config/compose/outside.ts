@@ -5,21 +5,24 @@ import type { ProblemList } from '../document/problems.ts';
 import type { Guard } from './guard.ts';
 
 /** A link in a pack that leads out of it, or a value that does. */
-function reportOutside(at: string | SourcePosition, leadsTo: string, problems: ProblemList): void {
+function reportOutside(at: string | (() => SourcePosition), leadsTo: string, problems: ProblemList): void {
   problems.error(
     'outside-pack',
     `this leads out of the pack, to ${leadsTo}`,
-    typeof at === 'string' ? { file: at, line: 1, column: 1 } : at,
+    typeof at === 'string' ? { file: at, line: 1, column: 1 } : at(),
     'a pack may use files of its own and of the city only: copy it into the pack',
   );
 }
 
-/** Whether a path stays where packs may read; else it has been reported. Without a guard everything does. */
+/**
+ * Whether a path stays where packs may read; else it has been reported. Without a guard everything does. The place is
+ * asked for only then: to find one, a file is read as carefully as by an editor.
+ */
 export function isInside(
   path: string,
   guard: Guard | undefined,
   problems: ProblemList,
-  at: string | SourcePosition = path,
+  at: string | (() => SourcePosition) = path,
 ): boolean {
   const leadsTo = guard?.outside(path);
   if (leadsTo === undefined) return true;
@@ -46,7 +49,7 @@ export function packFile(
     problems.error('outside-pack', `${key} "${written}" is outside of the pack`, at, hint);
     return undefined;
   }
-  return isInside(path, guard, problems, at) ? path : undefined;
+  return isInside(path, guard, problems, () => at) ? path : undefined;
 }
 
 /** Whether all prompt fragments in some folders of a pack are its own; else it has been reported. */

@@ -116,7 +116,7 @@ async function readFolders(
     log.sources.add(path);
     log.texts.set(path, text);
   }
-  const formulasAt = locate(manifest.document, ['formulas', 'dir'], 'value');
+  const formulasAt = () => locate(manifest.document, ['formulas', 'dir'], 'value');
   const accepts = (path: string, isNamed: boolean) =>
     isInside(path, guard, problems, isNamed ? formulasAt : path);
   const tables = manifest.agents.map((entry) => ({

@@ -19,7 +19,9 @@ export class TemplateSet {
   readonly #names: ReadonlySet<string>;
   readonly #templates = new Map<string, TemplateBody>();
 
-  constructor(functions: Readonly<Record<string, TemplateFunction>> = {}) {
+  /** @param base a set with the same functions, whose templates this one begins with. */
+  constructor(functions: Readonly<Record<string, TemplateFunction>> = {}, base?: TemplateSet) {
+    if (base) for (const [name, body] of base.#templates) this.#templates.set(name, body);
     this.#functions = functions;
     this.#names = new Set([
       ...Object.keys(BUILTIN_FUNCTIONS),

@@ -138,9 +138,9 @@ export function checkPrompt(
   env: Readonly<Record<string, string>>,
 ): readonly TemplateError[] {
   if (!files.isTemplate) return [];
-  const set = new TemplateSet(functionsOf({ cmd: '', session: (identity) => identity }));
-  const errors: TemplateError[] = [];
-  for (const source of files.shared) attempt(() => addShared(set, source), errors);
+  const shared = sharedSet(files.shared);
+  const set = new TemplateSet(CHECK_FUNCTIONS, shared.set);
+  const errors: TemplateError[] = [...shared.errors];
   const main = attempt(() => set.add(mainSource(files)), errors);
   const fields = new Set([...PROMPT_FIELDS, ...Object.keys(env)]);
   const bodies = [main, ...fragments.map((name) => set.get(name))];
@@ -148,10 +148,30 @@ export function checkPrompt(
   return errors;
 }
 
+interface SharedSet {
+  readonly set: TemplateSet;
+  readonly errors: readonly TemplateError[];
+}
+
+/** For looking at a prompt, not for rendering one. */
+const CHECK_FUNCTIONS = functionsOf({ cmd: '', session: (identity) => identity });
+/** Prompts of one rig share one list of fragments: its templates are taken over once. */
+const sharedSets = new WeakMap<PromptFiles['shared'], SharedSet>();
+
+function sharedSet(sources: PromptFiles['shared']): SharedSet {
+  const known = sharedSets.get(sources);
+  if (known) return known;
+  const set = new TemplateSet(CHECK_FUNCTIONS);
+  const errors: TemplateError[] = [];
+  for (const source of sources) attempt(() => addShared(set, source), errors);
+  const shared = { set, errors };
+  sharedSets.set(sources, shared);
+  return shared;
+}
+
 /** Whether a fragment of that name can be called from the prompt, and the names that can. */
 export function fragmentNames(files: PromptFiles): readonly string[] {
-  const set = new TemplateSet(functionsOf({ cmd: '', session: (identity) => identity }));
-  for (const source of files.shared) attempt(() => addShared(set, source), []);
+  const set = new TemplateSet(CHECK_FUNCTIONS, sharedSet(files.shared).set);
   attempt(() => set.add({ ...mainSource(files), name: '' }), []);
   return set.names().filter((name) => name !== '');
 }
