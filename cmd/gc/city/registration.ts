@@ -10,7 +10,7 @@ import { gcHome } from '../../../internal/platform/paths.ts';
 import { buildInfo } from '../build-info.ts';
 import type { Context } from '../context.ts';
 import { reachableKeeper } from './keeper.ts';
-import { loadChecked } from './load-city.ts';
+import { loadWithPacks } from './provide-packs.ts';
 
 export interface Registration {
   readonly city: RegisteredCity;
@@ -22,7 +22,7 @@ export interface Registration {
  * @throws GcError `controller-running` for a standalone controller; ProblemsError for a wrong city file
  */
 export async function putOnList(context: Context, root: string, name?: string): Promise<Registration> {
-  const loaded = await loadChecked(context, root);
+  const loaded = await loadWithPacks(context, root);
   const gcDir = join(root, '.gc');
   const holder = await reachableKeeper(context, root);
   if (holder?.mode === 'standalone') {

@@ -5,8 +5,11 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
+  statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,11 +58,10 @@ describe('gc init', () => {
     expect(ran.out).toContain('No agent program was found');
     expect(existsSync(join(base, 'c', 'demo-agent.mjs'))).toBe(true);
     const loaded = await loadCity(join(base, 'c'), { env: {} });
-    expect(loaded.kind === 'ok' && loaded.city.agents.map((agent) => agent.qualifiedName)).toEqual([
-      'mayor',
-      'worker-1',
-      'worker-2',
-    ]);
+    expect(
+      loaded.kind === 'ok' &&
+        loaded.city.agents.filter(({ implicit }) => !implicit).map((agent) => agent.qualifiedName),
+    ).toEqual(['dog', 'mayor', 'worker-1', 'worker-2']);
   });
 
   it('works in the folder it is called in, whatever its name', async () => {
@@ -100,5 +102,93 @@ describe('gc init', () => {
     expect(ran.code).toBe(1);
     expect(ran.err).toContain('nothing was left behind');
     expect(readdirSync(join(base, 'c'))).toEqual(['agents']);
+  });
+});
+
+describe('gc init --from and --file', () => {
+  const CITY = '# kept\n[workspace]\nname = "old" # renamed\n\n[[agent]]\nname = "a"\nstart_command = "sh"\n';
+  let source = '';
+  beforeEach(() => {
+    source = join(base, 'source');
+    mkdirSync(join(source, 'scripts'), { recursive: true });
+    mkdirSync(join(source, '.gc'));
+    writeFileSync(join(source, '.gc', 'city.db'), '');
+    mkdirSync(join(source, '.git'));
+    writeFileSync(join(source, 'city.toml'), CITY);
+    writeFileSync(join(source, 'scripts', 'run.sh'), '#!/bin/sh\n');
+    chmodSync(join(source, 'scripts', 'run.sh'), 0o555);
+    writeFileSync(join(source, 'x_test.go'), '');
+    writeFileSync(join(source, '.gitignore'), 'mine\n');
+    symlinkSync('scripts/run.sh', join(source, 'link'));
+    symlinkSync(join(source, 'scripts'), join(source, 'far'));
+  });
+
+  it('copies a city under a new name and keeps its file', async () => {
+    const ran = await init(['--from', 'source', 'copy']);
+    expect(ran).toEqual({
+      code: 0,
+      out: 'Initialized city "copy" from source.\n\n  gc start copy\n',
+      err: '',
+    });
+    const copy = join(base, 'copy');
+    expect(readFileSync(join(copy, 'city.toml'), 'utf8')).toBe(CITY.replace('"old"', '"copy"'));
+    expect(statSync(join(copy, 'scripts', 'run.sh')).mode & 0o777).toBe(0o755);
+    expect([readlinkSync(join(copy, 'link')), readlinkSync(join(copy, 'far'))]).toEqual([
+      'scripts/run.sh',
+      'scripts',
+    ]);
+    for (const name of ['.gc/city.db', '.git', 'x_test.go'])
+      expect(existsSync(join(copy, name)), name).toBe(false);
+    expect(readdirSync(join(copy, '.gc', 'system', 'packs'))).toContain('maintenance');
+    expect(existsSync(join(copy, 'orders'))).toBe(true);
+    expect(readFileSync(join(copy, '.gitignore'), 'utf8')).toMatch(/^mine\n\n# Gas City\n\.gc\/\n/);
+  });
+
+  it('takes one file', async () => {
+    writeFileSync(join(base, 'my-city.toml'), CITY);
+    mkdirSync(join(base, 'c', '.gc', 'scripts'), { recursive: true });
+    const ran = await init(['--skip-provider-readiness', '--name', 'n', '--file', 'my-city.toml', 'c']);
+    expect([ran.code, ran.err, ran.out.split('\n')[0]]).toEqual([
+      0,
+      '',
+      'Initialized city "n" from my-city.toml.',
+    ]);
+    expect(readFileSync(join(base, 'c', 'city.toml'), 'utf8')).toBe(CITY.replace('"old"', '"n"'));
+  });
+
+  it('knows the examples that come with the program', async () => {
+    for (const name of ['quickstart', 'k8s']) {
+      const ran = await init(['--from', name, `my-${name}`]);
+      expect([ran.code, ran.out.split('\n')[0]]).toEqual([0, `Initialized city "my-${name}" from ${name}.`]);
+    }
+    expect((await init(['--from', 'quickstar', 'x'])).err).toContain('did you mean "quickstart"?');
+  });
+
+  it.each([
+    ['a link that leaves', () => symlinkSync('../elsewhere', join(source, 'out')), 'outside of the source'],
+    [
+      'a wrong city',
+      () => writeFileSync(join(source, 'city.toml'), `${CITY}suspended = "no-such"\n`),
+      'no-such',
+    ],
+    ['no city file', () => rmSync(join(source, 'city.toml')), 'has no city.yaml or city.toml'],
+  ])('%s: nothing is left', async (_what, spoil, said) => {
+    spoil();
+    const ran = await init(['--from', 'source', 'copy']);
+    expect(ran.code).toBe(1);
+    expect(ran.err).toContain(said);
+    expect(existsSync(join(base, 'copy'))).toBe(false);
+  });
+
+  it('refuses what cannot be together, and to copy into itself', async () => {
+    expect((await init(['--from', 'source', '--file', 'x', 'c'])).code).toBe(1);
+    expect((await init(['--from', 'source', '--provider', 'claude', 'c'])).code).toBe(1);
+    expect((await init(['--from', 'source', 'source/inner'])).err).toContain('inside the source');
+    mkdirSync(join(base, 'c', 'scripts'), { recursive: true });
+    writeFileSync(join(base, 'c', 'scripts', 'run.sh'), 'mine');
+    expect((await init(['--from', 'source', 'c'])).err).toContain(
+      'with other content; nothing was left behind',
+    );
+    expect(readdirSync(join(base, 'c'))).toEqual(['scripts']);
   });
 });

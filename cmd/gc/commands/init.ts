@@ -1,12 +1,17 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { didYouMean } from '../../../internal/config/document/nearest.ts';
+import { isToml, readDocument } from '../../../internal/config/document/read-source.ts';
 import { BUILTIN_PRESET_NAMES, BUILTIN_PRESETS } from '../../../internal/config/preset/presets.ts';
-import { GcError, messageOf } from '../../../internal/platform/errors.ts';
+import { GcError } from '../../../internal/platform/errors.ts';
 import { CITY_FILES } from '../city/find-city.ts';
 import { findProgram } from '../city/find-program.ts';
 import { typed } from '../city/invocation.ts';
+import { problemsError } from '../city/load-city.ts';
+import { makeFiles, type NewEntry } from '../city/make-files.ts';
 import { type CityTemplate, cityFiles, DEMO_AGENT_FILE } from '../city/new-city.ts';
+import { loadWithPacks, providePacks } from '../city/provide-packs.ts';
+import { cityAround, copyOf, examplesFolder, findSource } from '../city/source-city.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
@@ -15,6 +20,7 @@ import { shellWord } from '../output/words.ts';
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]*$/;
 
 export const runInit: CommandRun = async (context, input) => {
+  refuseConflicts(input);
   const root = resolve(context.cwd, input.optionalArg('path') ?? '.');
   const present = CITY_FILES.find((name) => existsSync(join(root, name)));
   if (present) {
@@ -27,13 +33,82 @@ export const runInit: CommandRun = async (context, input) => {
     );
   }
   const name = cityName(root, input);
-  const provider = chooseProvider(context, input);
-  const files = new Map(cityFiles({ name, provider: provider.name, template: templateOf(input) }));
-  const all = provider.name === 'demo' ? new Map([[DEMO_AGENT_FILE, demoAgent(context)], ...files]) : files;
-  writeAll(root, all);
-  report(context, root, name, provider);
+  const from = input.text('from') ?? input.text('file');
+  if (from === undefined) {
+    const code = initNew(context, input, root, name);
+    await providePacks(context, root);
+    return code;
+  }
+  const entries =
+    input.text('from') === undefined
+      ? await fromFile(context, root, from, name)
+      : await copyOf(findSource(context, from), root, name);
+  await makeChecked(context, root, entries);
+  context.out.write(`Initialized city "${name}" from ${basename(resolve(context.cwd, from))}.\n`);
+  startHint(context, root);
   return 0;
 };
+
+const CONFLICTS = [
+  ['file', 'from'],
+  ['file', 'provider'],
+  ['from', 'provider'],
+  ['file', 'template'],
+  ['from', 'template'],
+] as const;
+
+function refuseConflicts(input: Input): void {
+  const pair = CONFLICTS.find((names) => names.every((option) => input.text(option) !== undefined));
+  if (pair) throw new UsageError(`--${pair[0]} and --${pair[1]} cannot be used together`);
+}
+
+function initNew(context: Context, input: Input, root: string, name: string): number {
+  const provider = chooseProvider(context, input);
+  const files = cityFiles({ name, provider: provider.name, template: templateOf(input) });
+  const entries = new Map<string, NewEntry>();
+  if (provider.name === 'demo') {
+    entries.set(DEMO_AGENT_FILE, { kind: 'file', content: demoAgent(context), keep: true });
+  }
+  for (const [path, content] of files) {
+    entries.set(path, { kind: 'file', content, keep: path !== 'city.yaml' });
+  }
+  makeFiles(root, entries, failed(root));
+  report(context, root, name, provider);
+  return 0;
+}
+
+/** A city file alone. @throws ProblemsError `config-invalid`, GcError `source-unreadable` */
+async function fromFile(
+  context: Context,
+  root: string,
+  from: string,
+  name: string,
+): Promise<ReadonlyMap<string, NewEntry>> {
+  const file = resolve(context.cwd, from);
+  const { parsed, text } = await readDocument(file);
+  if (parsed.kind === 'unreadable') {
+    const problems = { kind: 'invalid', file, problems: parsed.problems, watch: [] } as const;
+    throw problemsError(context, dirname(file), { ...problems, texts: new Map([[file, text]]) });
+  }
+  return cityAround(root, { text, name, file: isToml(file) ? 'city.toml' : 'city.yaml' });
+}
+
+const failed = (root: string) => ({ code: 'init-failed', what: `cannot create the city in ${root}` });
+
+/** Makes the city and loads it; a wrong one is taken away again. @throws ProblemsError `config-invalid` */
+async function makeChecked(
+  context: Context,
+  root: string,
+  entries: ReadonlyMap<string, NewEntry>,
+): Promise<void> {
+  const made = makeFiles(root, entries, failed(root));
+  try {
+    await loadWithPacks(context, root);
+  } catch (error) {
+    made.undo();
+    throw error;
+  }
+}
 
 function cityName(root: string, input: Input): string {
   const given = input.text('name');
@@ -78,11 +153,9 @@ function chooseProvider(context: Context, input: Input): ChosenProvider {
 
 /** The scripted agent, as it lies beside the installed program. */
 function demoAgent(context: Context): string {
-  for (let dir = dirname(context.self.at(-1) ?? '.'); ; dir = dirname(dir)) {
-    const file = join(dir, 'examples', 'quickstart', DEMO_AGENT_FILE);
-    if (existsSync(file)) return readFileSync(file, 'utf8');
-    if (dirname(dir) === dir) break;
-  }
+  const examples = examplesFolder(context);
+  const file = examples && join(examples, 'quickstart', DEMO_AGENT_FILE);
+  if (file !== undefined && existsSync(file)) return readFileSync(file, 'utf8');
   throw new GcError(
     'demo-agent-missing',
     'this installation has no demo agent (examples/quickstart is missing)',
@@ -90,48 +163,6 @@ function demoAgent(context: Context): string {
       next: `gc init --provider <${BUILTIN_PRESET_NAMES.join('|')}>`,
     },
   );
-}
-
-/** All files or none: what was written is taken away again when one cannot be. Existing files are kept. */
-function writeAll(root: string, files: ReadonlyMap<string, string>): void {
-  const written: string[] = [];
-  const made: string[] = [];
-  try {
-    for (const [path, text] of files) {
-      const file = join(root, path);
-      const firstMade = mkdirSync(dirname(file), { recursive: true });
-      if (firstMade) made.push(...foldersBetween(firstMade, dirname(file)));
-      if (path !== 'city.yaml' && existsSync(file)) continue;
-      writeFileSync(file, text, { flag: 'wx' });
-      written.push(file);
-    }
-  } catch (error) {
-    for (const file of written) rmSync(file, { force: true });
-    for (const folder of made.reverse()) removeIfEmpty(folder);
-    throw new GcError(
-      'init-failed',
-      `cannot create the city in ${root}: ${messageOf(error)}; nothing was left behind`,
-      {
-        cause: error,
-        next: 'check the permissions of that folder and the space on its disk',
-      },
-    );
-  }
-}
-
-/** `first` and the folders below it down to `last`, outermost first. */
-function foldersBetween(first: string, last: string): readonly string[] {
-  const folders: string[] = [];
-  for (let dir = last; dir.length >= first.length; dir = dirname(dir)) folders.unshift(dir);
-  return folders;
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // somebody put something into it meanwhile: theirs to keep
-  }
 }
 
 function report(context: Context, root: string, name: string, provider: ChosenProvider): void {
@@ -143,7 +174,11 @@ function report(context: Context, root: string, name: string, provider: ChosenPr
         'Install one (claude, codex, gemini ...) and change `provider` in city.yaml when you are ready.\n',
     );
   }
+  startHint(context, root);
+}
+
+function startHint(context: Context, root: string): void {
   const target = relative(context.cwd, root);
   const start = target === '' ? 'gc start' : `gc start ${shellWord(target)}`;
-  out.write(`\n  ${typed(start, context.gc)}\n`);
+  context.out.write(`\n  ${typed(start, context.gc)}\n`);
 }
