@@ -38,7 +38,7 @@ describe.each(PROVIDERS)('real Claude Code on $provider', ({ provider, available
       : ' (skipped: tmux is not installed)'
     : ' (skipped: Claude Code is not installed)';
   it.runIf(INSTALLED && available)(
-    `answers its three questions, takes its prompt once and every nudge whole, and its conversation can be read${reason}`,
+    `answers its questions, takes its prompt once and every nudge whole, and its conversation can be read${reason}`,
     async () => {
       model = await startScriptedModel();
       world = new World(provider, {
@@ -58,11 +58,11 @@ describe.each(PROVIDERS)('real Claude Code on $provider', ({ provider, available
       expect(started.code, started.stdout + started.stderr).toBe(0);
       const status = await world.status(city);
       expect(status.sessions[0]).toMatchObject({ display_name: 'mayor', restarts: 0 });
-      expect(JSON.stringify(status.sessions[0])).toMatch(/trust.*key.*bypass|key.*trust.*bypass/);
+      expect(JSON.stringify(status.sessions[0])).toMatch(/trust.*key|key.*trust/);
 
       const first = await until('the first turn', () => model.turns[0], TURN_LIMIT_MS);
       expect(first.text).toMatch(/^\[claude-city\] mayor • \d{4}-/);
-      expect(first.text).toContain('You are mayor. Say hello and wait.');
+      expect(first.whole.split('You are mayor. Say hello and wait.')).toHaveLength(2);
 
       const bodies = [
         'one line',

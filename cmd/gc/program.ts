@@ -1,3 +1,5 @@
+import { nearest } from '../../internal/config/document/nearest.ts';
+import { type Called, firstWord, isCoreWord } from './cli/first-word.ts';
 import { UsageError } from './cli/input.ts';
 import { type Parsed, parse } from './cli/parser.ts';
 import type { Context } from './context.ts';
@@ -17,6 +19,9 @@ export type BaseContext = Omit<Context, 'cityOption' | 'json' | 'commands'>;
 
 /** One run of the program: the words after `gc` to an exit code. Everything that is printed goes through `base`. */
 export async function runProgram(argv: readonly string[], base: BaseContext): Promise<number> {
+  const called = firstWord(argv);
+  const unknown = called && !isCoreWord(groups, called.word) ? await runUnknown(called, base) : undefined;
+  if (typeof unknown === 'number') return unknown;
   const parsed = parse(groups, argv, {
     columns: Math.min(base.out.columns, 100),
     title: base.out.style.bold,
@@ -26,11 +31,37 @@ export async function runProgram(argv: readonly string[], base: BaseContext): Pr
       base.out.write(parsed.text);
       return 0;
     case 'usage':
-      await report(new UsageError(parsed.message, parsed.next), parsed.path, asksForJson(argv), base);
+      await report(usageError(parsed, unknown), parsed.path, asksForJson(argv), base);
       return EXIT_FAILURE;
     case 'run':
       return runCommand(parsed, base);
   }
+}
+
+interface UnknownWord {
+  /** A pack's name that could have been meant. */
+  readonly meant: string | undefined;
+  readonly next: string | undefined;
+}
+
+/** A word that is no command of the program may be a pack's: only then the city is read. Its exit code, when it is one. */
+async function runUnknown(called: Called, base: BaseContext): Promise<number | UnknownWord> {
+  try {
+    const { runPackCommand } = await import('./commands/pack-command.ts');
+    const context: Context = { ...base, cityOption: called.city, json: false, commands: groups };
+    const outcome = await runPackCommand(context, called);
+    if (outcome.kind === 'ended') return outcome.code;
+    return { meant: nearest(called.word, outcome.bindings), next: outcome.why };
+  } catch (error) {
+    await report(error, called.word, false, base);
+    return EXIT_FAILURE;
+  }
+}
+
+function usageError(parsed: Parsed & { kind: 'usage' }, unknown: UnknownWord | undefined): UsageError {
+  const suggests = parsed.message.includes('did you mean');
+  const meant = unknown?.meant !== undefined && !suggests ? `; did you mean "${unknown.meant}"?` : '';
+  return new UsageError(parsed.message + meant, unknown?.next ?? parsed.next);
 }
 
 async function runCommand(parsed: Parsed & { kind: 'run' }, base: BaseContext): Promise<number> {

@@ -6,6 +6,7 @@ import type { Ids } from '../platform/ids.ts';
 import { type NewSession, newSessionBead } from '../session/record-codec.ts';
 import type { Desired } from './model.ts';
 import type { Change } from './plan.ts';
+import { poolMetadata } from './pool-record.ts';
 
 /** What new records are made from, beside the config. */
 export interface NewRecordContext {
@@ -21,7 +22,8 @@ export function createRecord(
   context: NewRecordContext,
   life: Pick<NewSession, 'state'> & Partial<NewSession>,
 ): BeadWrite {
-  const alias = desired.kind === 'named' && !context.aliases.has(desired.identity) ? desired.identity : '';
+  const hasAlias = desired.kind === 'named' || desired.kind === 'pool';
+  const alias = hasAlias && !context.aliases.has(desired.identity) ? desired.identity : '';
   const resolved = desired.resolution === 'resolved' ? desired : undefined;
   const session: NewSession = {
     template: desired.template,
@@ -30,6 +32,7 @@ export function createRecord(
     alias,
     origin: desired.kind === 'named' ? 'named' : 'ephemeral',
     ...(desired.kind === 'named' ? { named: { identity: desired.identity, mode: desired.mode } } : {}),
+    ...(desired.kind === 'pool' ? { agentName: desired.identity } : {}),
     dependencyOnly: desired.kind === 'dependency',
     provider: resolved?.provider ?? '',
     providerKind: resolved?.providerKind ?? '',
@@ -41,6 +44,7 @@ export function createRecord(
     instanceToken: context.ids.hex(16),
     wakeMode: resolved?.wakeMode === 'fresh' ? 'fresh' : '',
     ...life,
+    metadata: { ...(desired.slot === undefined ? {} : poolMetadata(desired.slot)), ...life.metadata },
   };
   return { kind: 'create', bead: (id) => newSessionBead(id, session) };
 }

@@ -12,6 +12,10 @@ export interface AwakeFacts {
   readonly pending: boolean;
   /** A session that is to be awake depends on this one's template. */
   readonly needed: boolean;
+  /** Work asks for it. */
+  readonly demanded: boolean;
+  /** Milliseconds since the epoch; `undefined`: the runtime cannot tell. */
+  readonly lastActivity: number | undefined;
 }
 
 export type AwakeDecision =
@@ -23,6 +27,8 @@ export type WakeReason =
   | 'named-always'
   | 'manual'
   | 'dependency'
+  | 'scaled:demand'
+  | 'work'
   | 'attached'
   | 'pending'
   | 'on-demand:running'
@@ -36,11 +42,12 @@ export type RestReason =
   | 'suspended'
   | 'orphaned'
   | 'drained'
+  | 'idle-sleep'
   | 'no-wake-reason';
 
 /**
  * Whether a session should be awake, and why. Whether it can start now (dependencies, back-off, slots) is decided later.
- * Source: Gas City's awake set, without pools, work queries and waits.
+ * Source: Gas City's awake set, without work queries and waits.
  */
 export function decideAwake(facts: AwakeFacts): AwakeDecision {
   const { record, desired, now } = facts;
@@ -54,22 +61,38 @@ export function decideAwake(facts: AwakeFacts): AwakeDecision {
     record.state === 'drained' || (record.state === 'asleep' && record.sleepReason === 'drained');
   if (record.pendingCreateClaim && !drained) return wake('pending-create');
   if (record.waitHold) return rest('wait-hold');
-  const standing = drained ? undefined : standingReason(facts, desired);
+  const isCalled = desired.mode === 'on_demand' && facts.demanded;
+  const standing = drained && !isCalled ? undefined : standingReason(facts, desired);
   if (standing) return wake(standing);
   if (facts.attached) return wake('attached');
   if (facts.pending) return wake('pending');
   if (drained) return rest('drained');
-  if (desired.mode === 'on_demand' && facts.running && record.sleepReason !== 'idle-timeout') {
-    return wake('on-demand:running');
-  }
+  const staysUp = desired.mode === 'on_demand' && facts.running && record.sleepReason !== 'idle-timeout';
+  const sleepsAt = staysUp ? idleSleepAt(facts) : undefined;
+  const isIdle = sleepsAt !== undefined && now >= sleepsAt;
+  if (staysUp && !isIdle) return wake('on-demand:running');
   if (record.pinAwake && !record.dependencyOnly) return wake('pin');
-  return rest('no-wake-reason');
+  return rest(isIdle ? 'idle-sleep' : 'no-wake-reason');
+}
+
+/**
+ * When an on-demand session that nothing needs goes to sleep, milliseconds since the epoch. What was shown before it
+ * woke is another life's. `undefined`: never, or its silence cannot be told.
+ */
+export function idleSleepAt(
+  facts: Pick<AwakeFacts, 'record' | 'desired' | 'lastActivity'>,
+): number | undefined {
+  const { record, desired, lastActivity } = facts;
+  if (desired?.idleSleepMs === undefined || lastActivity === undefined) return undefined;
+  return Math.max(lastActivity, record.lastWokeAt ?? 0) + desired.idleSleepMs;
 }
 
 function standingReason(facts: AwakeFacts, desired: Desired): WakeReason | undefined {
   if (desired.kind === 'named' && desired.mode === 'always' && !facts.record.dependencyOnly)
     return 'named-always';
   if (desired.kind === 'manual') return 'manual';
+  if (desired.kind === 'pool') return facts.demanded ? 'scaled:demand' : undefined;
+  if (desired.mode === 'on_demand' && facts.demanded) return 'work';
   return facts.needed ? 'dependency' : undefined;
 }
 

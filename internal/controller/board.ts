@@ -39,7 +39,8 @@ export class Board {
       records.flatMap((record) => glimpseRequest(record, sights.get(record.id), input)),
     );
     const up = upTemplates(records, sights);
-    const needed = neededTemplates(input.desired.values());
+    const { demand } = this.#engine;
+    const needed = neededTemplates(input.desired.values(), demand);
     const templates = new Set(this.#engine.city.agents.map((agent) => agent.qualifiedName));
     return records.map((record) =>
       sessionView({
@@ -52,6 +53,7 @@ export class Board {
         up,
         templates,
         needed: needed.has(record.template),
+        demanded: demand.wanted.has(record.sessionName),
         controlled: input.controlled,
       }),
     );

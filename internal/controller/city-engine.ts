@@ -1,11 +1,13 @@
 import type { City } from '../config/city.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { CityParts } from './city-parts.ts';
+import type { SeenDemand } from './demand.ts';
 import { DesiredBook } from './desired-state.ts';
 import type { EndingContext } from './endings.ts';
 import { Executor } from './executor.ts';
 import { LivedTime, type TimeGap } from './lived-time.ts';
-import type { Desired, OrderedSurvey } from './model.ts';
+import { type CityDemand, type Desired, NO_DEMAND, type OrderedSurvey } from './model.ts';
+import { type PoolSlot, recordedSlots } from './pools.ts';
 import type { ChangeContext } from './record-changes.ts';
 import { RuntimeMemory } from './runtime-memory.ts';
 import { surveyOf } from './survey.ts';
@@ -24,6 +26,9 @@ export class CityEngine {
   readonly executor: Executor;
   #city: City;
   #book: DesiredBook;
+  /** `undefined`: nobody looks for demand here, or the config is another one since. */
+  #seen: SeenDemand | undefined;
+  #recorded: { readonly records: readonly SessionRecord[]; readonly slots: readonly PoolSlot[] } | undefined;
   /** The place of the last loss of everything. */
   #lostAt = 0;
 
@@ -54,6 +59,8 @@ export class CityEngine {
   /** Another config is in force: everything is resolved anew when it is next needed. */
   use(city: City): void {
     this.#city = city;
+    this.#seen = undefined;
+    this.#recorded = undefined;
     this.#book = new DesiredBook(city, this.parts.resolver(city));
   }
 
@@ -62,8 +69,25 @@ export class CityEngine {
     this.#book.forget();
   }
 
-  desired(records: readonly SessionRecord[]): Promise<ReadonlyMap<string, Desired>> {
-    return this.#book.desired(records);
+  /** What the last pass saw that work asks for. */
+  get demand(): CityDemand {
+    return this.#seen?.demand ?? NO_DEMAND;
+  }
+
+  /** `seen`: what a pass found now; everybody else goes by what the last one found. */
+  desired(
+    records: readonly SessionRecord[],
+    seen: SeenDemand | undefined = this.#seen,
+  ): Promise<ReadonlyMap<string, Desired>> {
+    this.#seen = seen;
+    return this.#book.desired(records, seen?.slots ?? this.#slotsOf(records));
+  }
+
+  #slotsOf(records: readonly SessionRecord[]): readonly PoolSlot[] {
+    if (this.#recorded?.records !== records) {
+      this.#recorded = { records, slots: recordedSlots(this.#city, records) };
+    }
+    return this.#recorded.slots;
   }
 
   async look(): Promise<OrderedSurvey> {

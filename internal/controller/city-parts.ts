@@ -18,6 +18,8 @@ export interface CityParts {
   /** `<city>/.gc`. */
   readonly gcDir: string;
   readonly env: Environment;
+  /** What agents call as `gc`, absolute. */
+  readonly program: string;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly db: CityDatabase;

@@ -34,7 +34,7 @@ describe('a city that comes up', () => {
     });
   });
 
-  it('40 agents are up as fast as the slowest', async () => {
+  it('REC-11 40 agents are up as fast as the slowest', async () => {
     const names = Array.from({ length: 40 }, (_, i) => `a${i}`);
     const h = city(cityYaml(names));
     h.provider.scripts.fallback = { delayMs: 2_000 };

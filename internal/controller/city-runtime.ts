@@ -10,8 +10,10 @@ import { ConfigReloader } from './config-reload.ts';
 import { type ConfigWatch, watchConfig } from './config-watch.ts';
 import type { TimeGap } from './lived-time.ts';
 import { CityPasses } from './passes.ts';
+import { PoolKeeper } from './pool-keeper.ts';
 import { machineIsPressed } from './pressure.ts';
 import { followProvider } from './provider-events.ts';
+import { type RunCommand, runCommand } from './run-command.ts';
 import { creditGap } from './time-credit.ts';
 import { Troubles } from './troubles.ts';
 
@@ -23,6 +25,8 @@ export interface Surroundings {
   readonly watchConfig: typeof watchConfig;
   /** Sessions come up one at a time then. */
   readonly isPressed: () => boolean;
+  /** Commands of the config that are no agents. */
+  readonly runCommand: RunCommand;
 }
 
 /**
@@ -34,6 +38,7 @@ export class CityRuntime {
   readonly engine: CityEngine;
   readonly troubles: Troubles;
   readonly #passes: CityPasses;
+  readonly #pools: PoolKeeper;
   readonly #reloader: ConfigReloader;
   readonly #lifetime = new AbortController();
   readonly #background: Promise<unknown>[] = [];
@@ -55,11 +60,20 @@ export class CityRuntime {
     this.#watchConfigFiles = surroundings.watchConfig ?? watchConfig;
     this.troubles = new Troubles(parts.log);
     this.engine = new CityEngine(parts, {
-      poke: () => this.poke(),
+      poke: () => this.#look(),
       trouble: (error) => this.troubles.note(error),
       gap: (gap) => this.#noticeGap(gap),
     });
-    this.#passes = new CityPasses(this.engine, surroundings.isPressed ?? machineIsPressed);
+    this.#pools = new PoolKeeper({
+      parts,
+      time: this.engine.time,
+      run: surroundings.runCommand ?? runCommand,
+      signal: this.#lifetime.signal,
+      poke: () => this.#look(),
+      complain: (key, what) =>
+        what === undefined ? this.troubles.clear(key) : this.troubles.noteText(key, what),
+    });
+    this.#passes = new CityPasses(this.engine, surroundings.isPressed ?? machineIsPressed, this.#pools);
     this.#reloader = new ConfigReloader(this.engine);
   }
 
@@ -102,8 +116,13 @@ export class CityRuntime {
     this.#loop = this.#run(signal);
   }
 
-  /** A full pass, now. */
+  /** A full pass, now: somebody says that something has changed, perhaps also what scale checks look at. */
   poke(): void {
+    this.#pools.recheck();
+    this.#look();
+  }
+
+  #look(): void {
     this.#poked = true;
     this.#wakeLoop();
   }
@@ -115,7 +134,7 @@ export class CityRuntime {
     if (reply.kind === 'rejected') this.parts.log(`config reload: ${reply.error} (keeping old config)`);
     if (reply.kind === 'applied') this.parts.log(reply.message);
     this.engine.forgetResolved();
-    this.poke();
+    this.#look();
     return reply;
   }
 
@@ -153,7 +172,7 @@ export class CityRuntime {
     await this.#endLoop();
     await this.engine.executor.drainAll('shutdown');
     this.#lifetime.abort();
-    await Promise.allSettled(this.#background);
+    await Promise.allSettled([...this.#background, this.#pools.end()]);
     this.#over.abort();
   }
 
@@ -184,7 +203,7 @@ export class CityRuntime {
       await this.#passes.pass();
       this.troubles.clearPass();
     } catch (error) {
-      if (error instanceof RevisionConflictError) this.poke();
+      if (error instanceof RevisionConflictError) this.#look();
       else this.#passFailed(error);
     }
   }
@@ -227,7 +246,7 @@ export class CityRuntime {
       wallShiftMs: (this.#gap?.wallShiftMs ?? 0) + gap.wallShiftMs,
     };
     this.#passes.gapSeen();
-    this.poke();
+    this.#look();
   }
 
   async #creditGap(): Promise<void> {
@@ -247,15 +266,15 @@ export class CityRuntime {
       this.engine.memory,
       clock,
       {
-        died: () => this.poke(),
-        attachment: () => this.poke(),
+        died: () => this.#look(),
+        attachment: () => this.#look(),
         infrastructureLost: (what) => {
           this.engine.lost();
           this.#passes.infrastructureLost(what);
-          this.poke();
+          this.#look();
         },
         activity: (name) => {
-          if (this.#passes.waitsForPerson(name)) this.poke();
+          if (this.#passes.waitsForPerson(name)) this.#look();
         },
         failed: (error) => this.troubles.note(error, 'watch'),
       },
@@ -268,7 +287,7 @@ export class CityRuntime {
       return this.#watchConfigFiles(this.engine.city, signal, {
         changed: () => {
           this.#configTouched = true;
-          this.poke();
+          this.#look();
         },
         failed: (error) => this.troubles.note(error, 'config-watch'),
       });

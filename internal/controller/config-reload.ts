@@ -1,6 +1,7 @@
 import type { BeadWrite } from '../beads/sqlite/city-database.ts';
 import type { City, ConfigProblem } from '../config/city.ts';
 import { cleared, crashPatch, readCrashState } from '../session/crash-policy.ts';
+import { equipAgents } from './agent-files.ts';
 import type { ConfigState, ReloadReply } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
 import { cityText, writeLastGoodConfig } from './city-record.ts';
@@ -42,6 +43,8 @@ export class ConfigReloader {
       );
     }
     this.#error = undefined;
+    const { providerInfo, program, env, log } = engine.parts;
+    await equipAgents(city, { provider: providerInfo.name, program, env }, log);
     // The revision alone may already be that of an edit that came while the file was being read.
     if (city.revision === before.revision && cityText(city) === cityText(before))
       return { kind: 'unchanged', revision: city.revision };

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { City } from '../config/city.ts';
 import { loadCity } from '../config/load-city.ts';
@@ -28,9 +28,9 @@ async function until(done: () => boolean): Promise<void> {
   expect(done()).toBe(true);
 }
 
-async function watched(): Promise<City> {
+async function watched(more = ''): Promise<City> {
   const file = join(dir, 'city.yaml');
-  writeFileSync(file, cityYaml(['a']));
+  writeFileSync(file, cityYaml(['a']) + more);
   const loaded = await loadCity(dir, { env: {} });
   if (loaded.kind !== 'ok') throw new Error(JSON.stringify(loaded.problems));
   let ready = false;
@@ -66,6 +66,25 @@ describe('watchConfig', () => {
     mkdirSync(join(dir, 'agents', 'new'), { recursive: true });
     writeFileSync(join(dir, 'agents', 'new', 'agent.yaml'), 'start_command: x\n');
     await until(() => changes > 0);
+  });
+
+  it('tells of a new agent folder of a pack, inside the city or outside', async () => {
+    const outside = join(dir, '..', `${basename(dir)}-pack`);
+    for (const pack of [join(dir, 'packs', 'p'), outside]) {
+      mkdirSync(pack, { recursive: true });
+      writeFileSync(join(pack, 'pack.toml'), `[pack]\nname = "p"\nschema = 2\n`);
+    }
+    try {
+      await watched(`imports: {p: {source: packs/p}, q: {source: ${JSON.stringify(outside)}}}\n`);
+      mkdirSync(join(dir, 'packs', 'p', 'agents', 'new'), { recursive: true });
+      writeFileSync(join(dir, 'packs', 'p', 'agents', 'new', 'prompt.md'), 'x');
+      await until(() => changes > 0);
+      const before = changes;
+      mkdirSync(join(outside, 'agents', 'new'), { recursive: true });
+      await until(() => changes > before);
+    } finally {
+      rmSync(outside, { recursive: true, force: true });
+    }
   });
 
   it('says nothing of what the controller or a project writes', async () => {

@@ -8,6 +8,17 @@ export const CONFIG_DEBOUNCE_MS = 200;
 /** Folders of a city that count as a whole, with everything below them. */
 const TREES: ReadonlySet<string> = new Set(['agents', 'prompts', 'overlay']);
 
+/** The same for the folder of each pack in use. */
+const PACK_TREES: ReadonlySet<string> = new Set([
+  'agents',
+  'commands',
+  'doctor',
+  'template-fragments',
+  'prompts',
+  'formulas',
+  'orders',
+]);
+
 /** Files that become configuration the moment they appear. */
 const CONFIG_FILES: ReadonlySet<string> = new Set([
   'city.yaml',
@@ -15,6 +26,8 @@ const CONFIG_FILES: ReadonlySet<string> = new Set([
   'city.toml',
   'pack.toml',
   'pack.yaml',
+  'packs.lock',
+  'pack.lock',
 ]);
 
 /** Below these nothing is configuration; the controller itself writes there. */
@@ -78,8 +91,17 @@ function matters(path: string, city: City): boolean {
   const parts = inside.split(sep);
   if (parts.some((part) => IGNORED_PARTS.has(part))) return false;
   if (inside === '' || TREES.has(parts[0] ?? '')) return true;
-  if (CONFIG_FILES.has(basename(path))) return true;
+  if (CONFIG_FILES.has(basename(path)) || isOfPack(path, city)) return true;
   return city.sources.some((file) => file === path || dirname(file) === path || isAbove(path, file));
+}
+
+/** A pack that is part of the city, however it came in, and what in it is configuration. */
+function isOfPack(path: string, city: City): boolean {
+  return city.packs.some(({ dir }) => {
+    const inside = relative(dir, path);
+    if (inside.startsWith('..')) return isAbove(path, dir);
+    return inside === '' || PACK_TREES.has(inside.split(sep)[0] ?? '');
+  });
 }
 
 function isAbove(folder: string, file: string): boolean {

@@ -3,18 +3,23 @@ import type { Agent, City, NamedSession } from '../config/city.ts';
 import type { ConfiguredName } from '../session/names.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { Desired } from './model.ts';
+import type { PoolSlot } from './pools.ts';
 import type { ResolveRequest, TemplateResolver } from './template-resolve.ts';
 
 /**
- * What the city asks for: its named sessions, what they depend on, and the sessions that people made. Resolving is done
- * once per config; sessions that could not be resolved are tried again each time, because what they lacked may be there.
+ * What the city asks for: its named sessions, what they depend on, the slots of its pools, and the sessions that people
+ * made. Resolving is done once per config; sessions that could not be resolved are tried again each time, because what they lacked may be there.
  */
 export class DesiredBook {
   readonly #city: City;
   readonly #resolver: TemplateResolver;
   readonly #resolved = new Map<string, Desired>();
   #last:
-    | { readonly records: readonly SessionRecord[]; readonly desired: ReadonlyMap<string, Desired> }
+    | {
+        readonly records: readonly SessionRecord[];
+        readonly slots: readonly PoolSlot[];
+        readonly desired: ReadonlyMap<string, Desired>;
+      }
     | undefined;
 
   constructor(city: City, resolver: TemplateResolver) {
@@ -28,14 +33,17 @@ export class DesiredBook {
   }
 
   /** By session name. */
-  async desired(records: readonly SessionRecord[]): Promise<ReadonlyMap<string, Desired>> {
-    if (this.#last?.records === records) return this.#last.desired;
+  async desired(
+    records: readonly SessionRecord[],
+    slots: readonly PoolSlot[] = [],
+  ): Promise<ReadonlyMap<string, Desired>> {
+    if (this.#last?.records === records && this.#last.slots === slots) return this.#last.desired;
     const desired = new Map<string, Desired>();
-    for (const request of desiredRequests(this.#city, records)) {
+    for (const request of desiredRequests(this.#city, records, slots)) {
       desired.set(request.sessionName, await this.#resolve(request));
     }
     const allResolved = [...desired.values()].every((d) => d.resolution === 'resolved');
-    this.#last = allResolved ? { records, desired } : undefined;
+    this.#last = allResolved ? { records, slots, desired } : undefined;
     return desired;
   }
 
@@ -55,8 +63,12 @@ export class DesiredBook {
   }
 }
 
-/** Which sessions a city asks for. Pure. Agents without a named session, a dependent or a person's wish have none. */
-export function desiredRequests(city: City, records: readonly SessionRecord[]): readonly ResolveRequest[] {
+/** Which sessions a city asks for. Pure. Agents without a named session, a dependent, work or a person's wish have none. */
+export function desiredRequests(
+  city: City,
+  records: readonly SessionRecord[],
+  slots: readonly PoolSlot[] = [],
+): readonly ResolveRequest[] {
   const agents = new Map(city.agents.map((agent) => [agent.qualifiedName, agent]));
   const requests = new Map<string, ResolveRequest>();
   const add = (request: ResolveRequest) => {
@@ -70,6 +82,7 @@ export function desiredRequests(city: City, records: readonly SessionRecord[]): 
     const agent = agents.get(record.template);
     if (agent && isManual(record)) add(manualRequest(city, record, agent));
   }
+  for (const slot of slots) add(poolRequest(city, slot));
   for (const agent of neededAgents(agents, requests)) add(dependencyRequest(city, agent));
   return [...requests.values()];
 }
@@ -115,6 +128,19 @@ function manualRequest(city: City, record: SessionRecord, agent: Agent): Resolve
   };
 }
 
+function poolRequest(city: City, { agent, slot, identity, sessionName }: PoolSlot): ResolveRequest {
+  return {
+    agent,
+    sessionName,
+    identity,
+    kind: 'pool',
+    mode: '',
+    slot,
+    suspended: isSuspended(city, agent),
+    source: agent.source,
+  };
+}
+
 /** A dependency that no named session covers gets one session, as long as something needs it. */
 function dependencyRequest(city: City, agent: Agent): ResolveRequest {
   return {
@@ -132,7 +158,9 @@ function neededAgents(
   agents: ReadonlyMap<string, Agent>,
   requests: ReadonlyMap<string, ResolveRequest>,
 ): readonly Agent[] {
-  const covered = new Set([...requests.values()].map((request) => request.agent.qualifiedName));
+  // A pool's slots come and go: they cover nothing.
+  const standing = [...requests.values()].filter((request) => request.kind !== 'pool');
+  const covered = new Set(standing.map((request) => request.agent.qualifiedName));
   const open = [...requests.values()].flatMap((request) => request.agent.dependsOn);
   const needed: Agent[] = [];
   for (let name = open.shift(); name !== undefined; name = open.shift()) {

@@ -1,5 +1,6 @@
 import { driftedFields } from '../runtime/fingerprint-drift.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { CONFIG_FORM_KEY, inForm } from './config-form.ts';
 import { parseTexts } from './json-text.ts';
 import type { ResolvedDesired } from './model.ts';
 
@@ -12,13 +13,14 @@ export type Drift =
 
 /**
  * What changed since the session's last completed start. A session whose start has not completed has no hash to compare
- * with, so it never drifts. Source: Gas City's config drift check.
+ * with, so it never drifts. It is compared in the form it started in. Source: Gas City's config drift check.
  */
 export function driftOf(record: SessionRecord, desired: ResolvedDesired): Drift {
   if (record.startedConfigHash === '') return { kind: 'none' };
-  if (record.startedConfigHash !== desired.coreHash) {
+  const wanted = inForm(desired, record.metadata[CONFIG_FORM_KEY]);
+  if (record.startedConfigHash !== wanted.coreHash) {
     const stored = parseTexts(record.metadata['core_hash_breakdown']);
-    return { kind: 'core', fields: stored ? driftedFields(stored, desired.breakdown) : ['unknown'] };
+    return { kind: 'core', fields: stored ? driftedFields(stored, wanted.breakdown) : ['unknown'] };
   }
   if (record.startedLiveHash === desired.liveHash) return { kind: 'none' };
   if (record.startedLiveHash === '' && desired.config.sessionLive.length === 0) return { kind: 'note-live' };

@@ -34,6 +34,7 @@ import {
 import { usageLimitOn } from '../session/usage-limit.ts';
 import type { DrainReason, StopReason } from './model.ts';
 import type { Death, Decision } from './plan.ts';
+import { isPoolManaged } from './pool-record.ts';
 import { DRAIN_AT_KEY, STOP_INTENT_KEY } from './session-facts.ts';
 import { provesStaleKey } from './stale-key.ts';
 
@@ -80,9 +81,14 @@ export function endingOf(record: SessionRecord, death: Death, context: EndingCon
         context,
       );
     case 'intended':
-      return intendedEnding(record, death, death.reason, context);
+      return intendedEnding(record, death, context);
     case 'drained':
       return plainEnding(record, drainedPatch(record, death.reason, context.now), death.reason);
+    case 'finished':
+      return {
+        ...plainEnding(record, { ...releaseHolds(), ...close('finished', context.now) }, 'finished its work'),
+        close: true,
+      };
     case 'interrupted':
       return plainEnding(record, comeBack('', context.now), 'its start was interrupted');
   }
@@ -102,7 +108,10 @@ export interface OwnDeath {
 
 /** It ended, or never came up, by itself: the crash policy says when it is tried again. */
 export function ownEnding(record: SessionRecord, death: OwnDeath, context: EndingContext): Ending {
-  const { now, policy, random } = context;
+  const { now, random } = context;
+  // A pool's session that only comes and goes has no fault that a quarantine could give time to repair.
+  const isRestless = isPoolManaged(record) && death.exit?.code === 0;
+  const policy = isRestless ? { ...context.policy, maxRestarts: 0 } : context.policy;
   const limit = usageLimitOn(death.lastLines, now);
   const uptimeMs = Math.max(0, now - (record.lastWokeAt ?? now));
   const state = afterDeath(
@@ -140,15 +149,19 @@ export function ownEnding(record: SessionRecord, death: OwnDeath, context: Endin
 
 function intendedEnding(
   record: SessionRecord,
-  death: Death,
-  reason: StopReason,
+  death: Extract<Death, { cause: 'intended' }>,
   context: EndingContext,
 ): Ending {
   const { now } = context;
+  const { reason, detail } = death;
   switch (reason) {
     case 'start timed out':
     case 'no agent in it':
-      return ownEnding(record, { exit: death.exit, lastLines: death.lastLines, how: reason }, context);
+      return ownEnding(
+        record,
+        { exit: death.exit, lastLines: death.lastLines, how: detailed(reason, detail) },
+        context,
+      );
     case 'closed by a person':
       return {
         ...plainEnding(
@@ -179,6 +192,13 @@ function intendedEnding(
       );
     case 'drain acknowledged by agent':
       return plainEnding(record, acknowledgeDrain(record.wakeMode === 'fresh'), reason);
+    case 'idle-timeout':
+      return plainEnding(
+        record,
+        completeDrain(reason, record.wakeMode === 'fresh', now),
+        detailed(reason, detail),
+        'session.idle_killed',
+      );
     case 'start interrupted':
       return plainEnding(record, comeBack('', now), reason);
     case 'city stopped':
@@ -193,13 +213,20 @@ function intendedEnding(
   }
 }
 
-function plainEnding(record: SessionRecord, metadata: MetadataPatch, why: string): Ending {
+function detailed(reason: StopReason, detail: string | undefined): string {
+  return detail === undefined ? reason : `${reason}: ${detail}`;
+}
+
+function plainEnding(
+  record: SessionRecord,
+  metadata: MetadataPatch,
+  why: string,
+  type = 'session.stopped',
+): Ending {
   return {
     metadata: { ...LIFE_OVER, ...metadata },
     close: false,
-    events: [
-      { type: 'session.stopped', actor: CONTROLLER_ACTOR, subject: displayName(record), message: why },
-    ],
+    events: [{ type, actor: CONTROLLER_ACTOR, subject: displayName(record), message: why }],
     decisions: [{ ...aboutRecord(record), what: 'ended', why, inputs: {} }],
   };
 }
@@ -214,9 +241,9 @@ function comeBack(reason: string, now: number): MetadataPatch {
   return { ...sleep(reason, now), pending_create_claim: 'true' };
 }
 
-/** Of the others, the record must say that they are wanted. */
+/** Of the others, the record must say that they are wanted. A pool's session comes back when there is work for it. */
 function standsByItself(record: SessionRecord): boolean {
-  return record.namedMode === 'always' || record.origin === 'manual';
+  return record.namedMode === 'always' || record.origin === 'manual' || isPoolManaged(record);
 }
 
 /** An agent that was woken on demand and left by itself without a complaint has finished. */

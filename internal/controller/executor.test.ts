@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { StartFailedError } from '../runtime/errors.ts';
+import { readCrashState } from '../session/crash-policy.ts';
 import { CityEngine } from './city-engine.ts';
 import type { ResolvedDesired } from './model.ts';
 import type { Action } from './plan.ts';
@@ -97,6 +99,23 @@ describe('an operation', () => {
     expect(h.provider.sessions.has('a')).toBe(false);
     const [record] = await parts.store.list('open');
     expect(record).toMatchObject({ state: 'asleep', lastWokeAt: undefined });
+  });
+
+  it('start that another controller left where nobody can take it up begins anew without a strike', async () => {
+    const { engine, parts, start } = await engineWithRecord();
+    await h.settled(engine.executor.run(start));
+    const [left] = await parts.store.list('open');
+    if (left === undefined || start.kind !== 'start') throw new Error('nothing was started');
+    h.provider.continueStart = () =>
+      Promise.reject(new StartFailedError('prompt-uncertain', 'cut off while its prompt was typed'));
+    const { desired, sessionName } = start;
+    const goOn: Action = { kind: 'continue-start', sessionName, record: left, desired };
+    expect(await h.settled(engine.executor.run(goOn))).toMatchObject({ kind: 'undecided' });
+    expect(h.provider.sessions.has('a')).toBe(false);
+    const [record] = await parts.store.list('open');
+    expect(record).toMatchObject({ state: 'asleep', pendingCreateClaim: true, lastWokeAt: undefined });
+    if (record) expect(readCrashState(record.metadata, h.clock.now()).strikes).toEqual([]);
+    expect(await h.eventTypes()).toEqual(['session.woke', 'session.stopped']);
   });
 
   it('start into a work dir that cannot be made says which', async () => {

@@ -1,4 +1,5 @@
 import type { Explanation, SessionView } from './city-api.ts';
+import { NO_CONTROLLER } from './session-view.ts';
 
 type Help = Explanation['helps'][number];
 
@@ -18,7 +19,12 @@ export function helpsFor(session: SessionView): readonly Help[] {
     case 'asleep':
       return [wake('start it')];
     case 'stopped':
-      return [{ command: 'gc start', why: 'bring the city up' }];
+      if (!session.wanted || session.detail === undefined || session.detail === NO_CONTROLLER)
+        return [{ command: 'gc start', why: 'bring the city up' }];
+      return [
+        { command: 'gc doctor', why: 'see what is missing' },
+        { command: 'gc start', why: 'with the PATH of this shell' },
+      ];
     case 'draining':
       return [wake('let it run on'), attach('it waits while a person is attached')];
     case 'unknown':

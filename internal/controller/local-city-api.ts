@@ -1,3 +1,4 @@
+import { findAgent } from '../agent/find-agent.ts';
 import type { CityEvent, EventFilter } from '../events/event.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { rfc3339 } from '../platform/clock.ts';
@@ -96,7 +97,11 @@ export class LocalCityApi implements CityApi {
     const wantsClosed = /\b(closed|all)\b/.test(filter.state ?? '');
     const records = await store.list(wantsClosed ? 'all' : 'open');
     const views = await this.#views(records, await this.#look());
-    return views.filter((view) => matchesFilter(view, filter));
+    const { template } = filter;
+    const meant = template ? findAgent(this.#engine.city, template)?.agent.qualifiedName : undefined;
+    return views.filter((view) =>
+      matchesFilter(view, meant === undefined ? filter : { ...filter, template: meant }),
+    );
   }
 
   async session(target: string): Promise<SessionView> {

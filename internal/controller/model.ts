@@ -1,8 +1,8 @@
 import type { SourcePosition } from '../config/city.ts';
-import type { FingerprintBreakdown } from '../runtime/fingerprint.ts';
 import type { ExitInfo, Survey } from '../runtime/provider.ts';
-import type { RuntimeConfig } from '../runtime/runtime-config.ts';
 import type { ResumeAbility } from '../session/command.ts';
+import type { TwoForms } from './config-form.ts';
+import type { SessionWorktree } from './session-worktree.ts';
 
 /** What the city file (and the records of manual sessions) ask for under one runtime session name. */
 export type Desired = ResolvedDesired | UnresolvableDesired;
@@ -21,20 +21,43 @@ interface DesiredIdentity {
   /** The agent, its rig or the whole city is suspended in the file or by a person. */
   readonly suspended: boolean;
   readonly drainTimeoutMs: number;
+  /** An on-demand session that nothing needs sleeps after so much silence; `undefined`: it does not. */
+  readonly idleSleepMs?: number | undefined;
+  /** After so much silence it is ended, and started again where it is wanted; `undefined`: never. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** The slot of a pool's session, the first being 1. */
+  readonly slot?: number | undefined;
   readonly source: SourcePosition;
 }
 
-/** `dependency`: nobody named it, a session that is wanted needs it. */
-export type DesiredKind = 'named' | 'manual' | 'dependency';
+/** `dependency`: nobody named it, a session that is wanted needs it. `pool`: one of the slots of its agent. */
+export type DesiredKind = 'named' | 'manual' | 'dependency' | 'pool';
 
-export interface ResolvedDesired extends DesiredIdentity {
+/** What waiting work asks for now. Keys are session names where nothing else is said. */
+export interface CityDemand {
+  /** To be awake because of it, with what asks for it, for people: pool slots and on-demand sessions. */
+  readonly wanted: ReadonlyMap<string, string>;
+  /** Sessions with open work in their hands: never given up. */
+  readonly busy: ReadonlySet<string>;
+  /** When work of a template was last seen to become less, milliseconds since the epoch. By template. */
+  readonly progressAt: ReadonlyMap<string, number>;
+  /** Templates whose demand a command tells: that their work gets done is seen late, if at all. */
+  readonly opaque: ReadonlySet<string>;
+}
+
+export const NO_DEMAND: CityDemand = {
+  wanted: new Map(),
+  busy: new Set(),
+  progressAt: new Map(),
+  opaque: new Set(),
+};
+
+/** Its configuration is without what one life of a session adds (identity, conversation key): see start-config.ts. */
+export interface ResolvedDesired extends DesiredIdentity, TwoForms {
   readonly resolution: 'resolved';
-  /** Without what one life of a session adds (identity, conversation key): see start-config.ts. */
-  readonly config: RuntimeConfig;
-  readonly coreHash: string;
   readonly liveHash: string;
-  /** Field of the core fingerprint to a short hash of it. */
-  readonly breakdown: FingerprintBreakdown;
+  /** Made, or taken again, before each start. */
+  readonly worktree?: SessionWorktree;
   readonly resume: ResumeAbility;
   readonly wakeMode: 'resume' | 'fresh';
   readonly startupTimeoutMs: number;
@@ -94,6 +117,7 @@ export const STOP_REASONS = [
   'start interrupted',
   'start timed out',
   'no agent in it',
+  'idle-timeout',
   'leftover',
   'city stopped',
 ] as const;

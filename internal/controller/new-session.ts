@@ -1,6 +1,7 @@
+import { agentsMeant } from '../agent/find-agent.ts';
+import { supportsMultiple } from '../config/capacity.ts';
 import type { Agent, City } from '../config/city.ts';
 import { didYouMean } from '../config/document/nearest.ts';
-import { splitQualifiedName } from '../config/qualified-name.ts';
 import { GcError } from '../platform/errors.ts';
 import { adhocName, qualifiedAlias } from '../session/names.ts';
 import type { SessionRecord } from '../session/record.ts';
@@ -9,27 +10,29 @@ import type { NewSessionRequest } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
 import { configuredNames, isSuspended } from './desired-state.ts';
 
-/** The agent that a person means: its qualified name, or its bare name where only one has it. @throws GcError `agent-not-found`, `ambiguous-agent` */
+/**
+ * The agent that a person means, by any name that means one agent. The name of a session is none: what is done to the
+ * agent happens to all of its sessions. @throws GcError `agent-not-found`, `ambiguous-agent`, `not-an-agent`
+ */
 export function requireAgent(city: City, name: string): Agent {
-  const exact = city.agents.find((agent) => agent.qualifiedName === name);
-  if (exact) return exact;
-  const bare = city.agents.filter(
-    (agent) => agent.name === name || splitQualifiedName(agent.qualifiedName).name === name,
-  );
-  const [only, second] = bare;
-  if (only && !second) return only;
-  if (only) {
-    throw new GcError(
-      'ambiguous-agent',
-      `agent "${name}" is ambiguous: ${bare.map((a) => a.qualifiedName).join(', ')}`,
-      {
-        next: 'use the full name',
-      },
-    );
+  const meant = agentsMeant(city, name);
+  const [only, second] = meant;
+  if (!only) {
+    const known = city.agents.map((agent) => agent.qualifiedName);
+    throw new GcError('agent-not-found', `agent "${name}" not found${didYouMean(name, known)}`, {
+      next: 'gc agent list',
+    });
   }
-  const known = city.agents.map((agent) => agent.qualifiedName);
-  throw new GcError('agent-not-found', `agent "${name}" not found${didYouMean(name, known)}`, {
-    next: 'gc agent list',
+  if (second) {
+    const names = meant.map(({ agent }) => agent.qualifiedName).join(', ');
+    throw new GcError('ambiguous-agent', `agent "${name}" is ambiguous: ${names}`, {
+      next: 'use the full name',
+    });
+  }
+  const { agent, identity } = only;
+  if (identity === agent.qualifiedName) return agent;
+  throw new GcError('not-an-agent', `"${name}" is a session of agent "${agent.qualifiedName}"`, {
+    next: `name the agent: ${agent.qualifiedName}; gc session --help has what can be done to one session`,
   });
 }
 
@@ -47,7 +50,7 @@ export async function createManualSession(
     });
   }
   refuseAboveMax(city, agent, await store.list('open'));
-  const several = agent.maxActiveSessions === undefined || agent.maxActiveSessions !== 1;
+  const several = supportsMultiple(agent);
   const alias = request.alias ? qualifiedAlias(request.alias, agent.dir, several) : '';
   const explicit = several && alias === '';
   const session: NewSession = {

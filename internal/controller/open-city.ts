@@ -10,11 +10,13 @@ import { cityHash, type Environment } from '../platform/paths.ts';
 import { canClose } from '../runtime/provider.ts';
 import { SessionStore } from '../session/session-store.ts';
 import { ClaudeTranscriptReader } from '../session/transcript/claude-reader.ts';
+import { equipAgents } from './agent-files.ts';
 import type { CityParts } from './city-parts.ts';
 import { type CityRecord, readCityRecord, writeCityRecord } from './city-record.ts';
 import { problemText } from './config-reload.ts';
 import { lookPathIn } from './look-path.ts';
 import { decideProvider, type MakeProvider } from './provider-decision.ts';
+import { provideSystemPacks } from './system-packs.ts';
 import { templateResolver } from './template-resolve.ts';
 
 export interface OpenCityOptions {
@@ -48,6 +50,10 @@ export async function openCity(options: OpenCityOptions): Promise<OpenedCity> {
   const { cityDir, clock, ids } = options;
   const gcDir = join(cityDir, '.gc');
   ensurePrivateDir(gcDir);
+  if (options.role === 'controller' && !options.city) {
+    const { program, env, log = () => undefined } = options;
+    await provideSystemPacks({ cityRoot: cityDir, program, env, log });
+  }
   const db = openCityDatabase(join(gcDir, 'city.db'), clock, ids);
   try {
     return await assemble(options, gcDir, db);
@@ -72,7 +78,12 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     ids,
     makeProvider: options.makeProvider,
   });
-  if (role === 'controller') await writeCityRecord(db, { ...changes, city });
+  const log = options.log ?? (() => undefined);
+  if (role === 'controller') {
+    await writeCityRecord(db, { ...changes, city });
+    // Before anybody can ask what the agents are started with: the answer depends on these files.
+    await equipAgents(city, { provider: info.name, program, env }, log);
+  }
   const beaconAt = clock.now();
   const lookPath = lookPathIn(city.root, env);
   return {
@@ -80,6 +91,7 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     ...(error === undefined ? {} : { configError: error }),
     gcDir,
     env,
+    program,
     clock,
     ids,
     db,
@@ -88,8 +100,9 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     providerInfo: info,
     transcripts: [new ClaudeTranscriptReader(claudeRoots(city, env))],
     load: () => loadCity(city.root, { env: options.env }),
-    resolver: (loaded) => templateResolver({ city: loaded, env, lookPath, beaconAt, program }),
-    log: options.log ?? (() => undefined),
+    resolver: (loaded) =>
+      templateResolver({ city: loaded, env, lookPath, beaconAt, program, provider: info.name }),
+    log,
     tidy,
     async close() {
       if (canClose(provider)) await provider.close();

@@ -4,9 +4,11 @@ import type { CityEngine } from './city-engine.ts';
 import { clearDrainFlags } from './drain-operation.ts';
 import type { Desired, OrderedSurvey } from './model.ts';
 import { type Change, decisionKey, type Plan, type PlanInput } from './plan.ts';
+import type { PoolKeeper } from './pool-keeper.ts';
 import { plan } from './reconciler.ts';
 import { cityChangeOf, storedDecision } from './record-changes.ts';
 import { lacksAgent, WAITS_FOR_KEY } from './session-facts.ts';
+import { cityRuntimeDir, TurnFlags } from './turn-flags.ts';
 
 /** Changes settle in two or three rounds; more means that somebody else keeps changing records. */
 const MAX_ROUNDS = 8;
@@ -22,16 +24,21 @@ export interface Sighting {
 export class CityPasses {
   readonly #engine: CityEngine;
   readonly #isPressed: () => boolean;
+  readonly #pools: PoolKeeper;
   readonly #lastDecisions = new Map<string, string>();
+  readonly #turns: TurnFlags;
   #sighting: Sighting | undefined;
   #watched = false;
+  #watchingSince: number | undefined;
   #lostWhat: string | undefined;
   #gaps = 0;
   /** Milliseconds from the end of the last pass until the next one that time alone asks for. */
   #restMs = 0;
 
-  constructor(engine: CityEngine, isPressed: () => boolean) {
+  constructor(engine: CityEngine, isPressed: () => boolean, pools: PoolKeeper) {
     this.#engine = engine;
+    this.#turns = new TurnFlags(cityRuntimeDir(engine.city.root));
+    this.#pools = pools;
     this.#isPressed = isPressed;
   }
 
@@ -49,6 +56,7 @@ export class CityPasses {
 
   gapSeen(): void {
     this.#gaps += 1;
+    this.#watchingSince = undefined;
   }
 
   infrastructureLost(what: string): void {
@@ -66,8 +74,10 @@ export class CityPasses {
     const survey = await engine.look();
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const records = await engine.parts.store.list('open');
-      const desired = await engine.desired(records);
+      const seen = await this.#pools.look(engine.city, records);
+      const desired = await engine.desired(records, seen);
       this.#remember(survey, records, desired);
+      await this.#turns.follow(seen.work, records, desired);
       const next = plan(this.#input(survey, records, desired));
       engine.time.lived();
       // What was seen before the gap proves nothing now.
@@ -76,6 +86,7 @@ export class CityPasses {
       if (next.changes.length > 0) continue;
       for (const action of next.actions) engine.executor.dispatch(action);
       this.#seen(survey);
+      this.#pools.passed(engine.city, survey.survey, records);
       this.#restMs = this.#restOf(next);
       return;
     }
@@ -103,14 +114,27 @@ export class CityPasses {
       canContinueStart: canContinueStart(parts.provider),
       askedAt: memory.askedAt,
       exits: memory.exits,
-      pending: new Set(),
+      pending: this.#asking(survey),
       infrastructureLost: this.#lostWhat,
+      watchingSince: this.#watchingSince,
       watched: this.#watched,
       startSlots: this.#isPressed() ? 1 : city.daemon.maxWakesPerTick,
       driftDrainTimeoutMs: city.daemon.driftDrainTimeoutMs,
+      demand: this.#engine.demand,
       stopping: false,
       lastDecisions: this.#lastDecisions,
     };
+  }
+
+  /** Whoever asked a person something and has shown nothing since. */
+  #asking({ survey }: OrderedSurvey): ReadonlySet<string> {
+    const { asksSince } = this.#engine.memory;
+    if (survey.kind !== 'seen') return new Set();
+    const asking = [...asksSince].filter(([name, since]) => {
+      const { lastActivity } = survey.sessions.get(name) ?? {};
+      return lastActivity !== undefined && lastActivity <= since;
+    });
+    return new Set(asking.map(([name]) => name));
   }
 
   async #write(next: Plan, records: readonly SessionRecord[]): Promise<void> {
@@ -130,7 +154,10 @@ export class CityPasses {
     const adopted = changes.filter((change) => change.kind === 'adopt').length;
     if (adopted > 0) this.#engine.parts.log(`Adopted ${adopted} running session(s) into bead store.`);
     for (const change of changes) {
-      if (change.kind === 'ended') memory.exits.delete(change.record.sessionName);
+      if (change.kind === 'ended') {
+        memory.exits.delete(change.record.sessionName);
+        this.#pools.ended(change.record.template, change.death.cause === 'finished');
+      }
       if (change.kind === 'lost')
         for (const record of change.records) memory.exits.delete(record.sessionName);
       if (change.kind === 'begin-drain') memory.idleSince.delete(change.record.sessionName);
@@ -170,6 +197,7 @@ export class CityPasses {
   #seen(survey: OrderedSurvey): void {
     if (survey.survey.kind === 'unknown') return;
     this.#watched = true;
+    this.#watchingSince ??= this.#engine.parts.clock.now();
     this.#lostWhat = undefined;
   }
 
@@ -178,6 +206,8 @@ export class CityPasses {
     let rest = city.daemon.patrolIntervalMs;
     if (next.nextWall !== undefined) rest = Math.min(rest, next.nextWall - parts.clock.now());
     if (next.nextLived !== undefined) rest = Math.min(rest, next.nextLived - time.lived());
+    const check = this.#pools.nextCheckAt();
+    if (check !== undefined) rest = Math.min(rest, check - time.lived());
     return Math.max(0, rest);
   }
 }

@@ -1,9 +1,10 @@
-import { readCrashState, startGate } from '../session/crash-policy.ts';
+import { readCrashState, STABLE_UPTIME_MS, startGate } from '../session/crash-policy.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { AwakeDecision, RestReason } from './awake-set.ts';
 import type { Desired } from './model.ts';
 import type { Death, PlanInput } from './plan.ts';
 import type { PlanDraft } from './plan-draft.ts';
+import { isPoolManaged } from './pool-record.ts';
 import { believedRunning, drainOf, type Sight, startIncomplete, stopIntent } from './session-facts.ts';
 
 export interface DeadSession {
@@ -18,13 +19,16 @@ export function planDead(input: PlanInput, draft: PlanDraft, session: DeadSessio
   const { record, awake } = session;
   if (believedRunning(record) || stopIntent(record)) planDeath(input, draft, session);
   else if (awake.wake) planStart(input, draft, session);
-  else planRest(draft, record, awake.reason);
+  else planRest(input, draft, session, awake.reason);
 }
 
 function planDeath(input: PlanInput, draft: PlanDraft, session: DeadSession): void {
   const { record } = session;
-  const death = deathOf(record, endOf(input, session));
-  if (death) draft.change({ kind: 'ended', record, death });
+  const end = endOf(input, session);
+  const death = deathOf(record, end);
+  if (death?.cause === 'by-itself' && isFinished(input, record, end.exit)) {
+    draft.change({ kind: 'ended', record, death: { ...end, cause: 'finished' } });
+  } else if (death) draft.change({ kind: 'ended', record, death });
   else draft.vanished.push(record);
 }
 
@@ -47,6 +51,26 @@ function endOf(input: PlanInput, session: DeadSession): Pick<Death, 'exit' | 'la
   return seen ?? { exit: undefined, lastLines: '' };
 }
 
+/**
+ * A pool's session that left without a complaint and with nothing in its hands has done its work: that is no crash. When
+ * there is more of it, some must have been taken meanwhile, or the life was long where that cannot be seen: one that only
+ * comes and goes backs off.
+ */
+export function isFinished(
+  input: Pick<PlanInput, 'demand' | 'now'>,
+  record: SessionRecord,
+  exit: Death['exit'],
+): boolean {
+  const { wanted, busy, progressAt, opaque } = input.demand;
+  const complains = exit !== undefined && exit.code !== 0;
+  if (!isPoolManaged(record) || complains || busy.has(record.sessionName)) return false;
+  if (!wanted.has(record.sessionName)) return true;
+  const beganAt = record.lastWokeAt ?? record.createdAt;
+  if (opaque.has(record.template) && input.now - beganAt >= STABLE_UPTIME_MS) return true;
+  const progress = progressAt.get(record.template);
+  return progress !== undefined && progress >= beganAt;
+}
+
 function planStart(input: PlanInput, draft: PlanDraft, session: DeadSession): void {
   const { record, desired, awake } = session;
   if (input.stopping || !desired) return;
@@ -65,11 +89,22 @@ function planStart(input: PlanInput, draft: PlanDraft, session: DeadSession): vo
   draft.candidates.push({ record, desired, why: awake.reason });
 }
 
-function planRest(draft: PlanDraft, record: SessionRecord, reason: RestReason): void {
-  if (reason !== 'orphaned') {
-    draft.note(record, 'rest', reason);
-    return;
-  }
-  draft.change({ kind: 'retire', record });
-  draft.changeBecause(record, 'close', 'its agent is not in the config any more');
+function planRest(input: PlanInput, draft: PlanDraft, session: DeadSession, reason: RestReason): void {
+  const { record, desired } = session;
+  const isPools = desired?.kind === 'pool' || isPoolManaged(record);
+  if (reason === 'orphaned') {
+    draft.change({ kind: 'retire', record, reason: 'orphaned' });
+    draft.changeBecause(record, 'close', 'its agent is not in the config any more');
+  } else if (isPools && isOver(input, record, reason)) {
+    draft.change({ kind: 'retire', record, reason: 'scaled down' });
+    draft.changeBecause(record, 'close', `its pool does not need it: ${reason}`);
+  } else draft.note(record, 'rest', reason);
+}
+
+/** A worker that is done is not used again: the next one gets a record, and a conversation, of its own. */
+function isOver(input: PlanInput, record: SessionRecord, reason: RestReason): boolean {
+  if (reason === 'drained') return true;
+  return (
+    (reason === 'no-wake-reason' || reason === 'suspended') && !input.demand.busy.has(record.sessionName)
+  );
 }

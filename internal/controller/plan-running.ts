@@ -1,7 +1,8 @@
 import type { Observation } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
-import type { AwakeDecision, RestReason } from './awake-set.ts';
+import { type AwakeDecision, idleSleepAt, type RestReason } from './awake-set.ts';
 import { type Drift, driftOf } from './drift.ts';
+import { isSilentTooLong } from './idle-timeout.ts';
 import type { Desired, DrainReason, StopReason } from './model.ts';
 import type { PlanInput } from './plan.ts';
 import type { PlanDraft } from './plan-draft.ts';
@@ -75,11 +76,12 @@ function stopVerdict(input: PlanInput, draft: PlanDraft, session: RunningSession
   }
   if (missesAgent(input, draft, session)) {
     const seen = (observation.processNames ?? []).join(', ') || 'nothing';
-    return { reason: 'no agent in it', why: `none of the expected programs runs in it (it has: ${seen})` };
+    return { reason: 'no agent in it', why: `it runs ${seen}, none of the expected programs` };
   }
   if (!awake.wake && awake.reason === 'user-hold')
     return { reason: 'suspended by a person', why: 'it is suspended' };
-  return undefined;
+  const silence = awake.wake ? isSilentTooLong(input, draft, session) : undefined;
+  return silence === undefined ? undefined : { reason: 'idle-timeout', why: silence };
 }
 
 function canContinue(input: PlanInput, session: RunningSession): boolean {
@@ -109,7 +111,11 @@ function planContinuation(input: PlanInput, draft: PlanDraft, session: RunningSe
 const ASK_AGAIN_MS = 2_000;
 
 function planWanted(draft: PlanDraft, session: RunningSession): void {
-  const { record, desired } = session;
+  const { record, desired, observation, awake } = session;
+  if (awake.wake && awake.reason === 'on-demand:running') {
+    const sleepsAt = idleSleepAt({ record, desired, lastActivity: observation.lastActivity });
+    if (sleepsAt !== undefined) draft.wakeAtWall(sleepsAt);
+  }
   if (record.state !== 'active' && record.state !== 'awake') {
     draft.change({ kind: 'settle-active', record });
     draft.changeBecause(record, 'keep', 'it runs and is to run', { recorded: record.state });
@@ -207,6 +213,7 @@ function stop(draft: PlanDraft, session: RunningSession, verdict: StopVerdict): 
     sessionName: record.sessionName,
     record,
     reason: verdict.reason,
+    detail: verdict.why,
     instanceToken: observation.meta['GC_INSTANCE_TOKEN'] ?? record.instanceToken,
   });
   draft.actBecause(record, 'stop', verdict.reason, { because: verdict.why });
@@ -239,6 +246,7 @@ function drainReason(reason: RestReason): DrainReason {
     case 'quarantined':
       return 'held';
     case 'drained':
+    case 'idle-sleep':
     case 'no-wake-reason':
       return 'no-wake-reason';
   }

@@ -37,7 +37,7 @@ export function planStarts(input: PlanInput, draft: PlanDraft): void {
     if (free <= 0) continue;
     free -= 1;
     ringStarted ||= inRing;
-    start(draft, candidate, inRing);
+    start(input, draft, candidate, inRing);
   }
 }
 
@@ -45,12 +45,14 @@ function rankOf(rank: ReadonlyMap<string, number>, candidate: StartCandidate): n
   return rank.get(candidate.record.sessionName) ?? rank.size;
 }
 
-function start(draft: PlanDraft, candidate: StartCandidate, inRing: boolean): void {
+function start(input: PlanInput, draft: PlanDraft, candidate: StartCandidate, inRing: boolean): void {
   const { record, desired, why } = candidate;
+  const demand = input.demand.wanted.get(record.sessionName);
   draft.act({ kind: 'start', sessionName: record.sessionName, record, desired, why });
   draft.actBecause(record, 'start', why, {
     depends_on: desired.dependsOn,
     ...(inRing ? { dependency_ring: true } : {}),
+    ...(demand === undefined ? {} : { demand }),
     generation: record.generation + 1,
   });
 }

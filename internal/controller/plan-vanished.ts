@@ -1,4 +1,5 @@
 import type { PlanInput } from './plan.ts';
+import { isFinished } from './plan-dead.ts';
 import type { PlanDraft } from './plan-draft.ts';
 
 /**
@@ -14,7 +15,11 @@ export function planVanished(input: PlanInput, draft: PlanDraft): void {
     draft.change({
       kind: 'ended',
       record: first,
-      death: { cause: 'by-itself', exit: undefined, lastLines: '' },
+      death: {
+        cause: isFinished(input, first, undefined) ? 'finished' : 'by-itself',
+        exit: undefined,
+        lastLines: '',
+      },
     });
     return;
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { rfc3339 } from '../platform/clock.ts';
 import type { Observation, Survey } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { type Desired, DRAIN_REASONS, STOP_REASONS } from './model.ts';
+import { type CityDemand, type Desired, DRAIN_REASONS, STOP_REASONS } from './model.ts';
 import type { PlanInput } from './plan.ts';
 import { plan } from './reconciler.ts';
 import { sightOf } from './session-facts.ts';
@@ -44,6 +44,7 @@ const someRecord = (name: string): fc.Arbitrary<SessionRecord> =>
       token: fc.constantFrom(`token-${name}`, 'another'),
       restart: fc.boolean(),
       question: fc.constantFrom('', 'log in?'),
+      pooled: fc.boolean(),
     })
     .map((r) =>
       aRecord(name, {
@@ -58,6 +59,7 @@ const someRecord = (name: string): fc.Arbitrary<SessionRecord> =>
         instance_token: r.token,
         restart_requested: r.restart ? 'true' : '',
         waits_for: r.question,
+        ...(r.pooled ? { pool_managed: 'true', session_origin: 'ephemeral' } : {}),
       }),
     );
 
@@ -82,16 +84,21 @@ const someDesired = (name: string): fc.Arbitrary<Desired | undefined> =>
   fc.option(
     fc
       .record({
-        mode: fc.constantFrom('always' as const, 'on_demand' as const),
+        standing: fc.constantFrom(
+          { kind: 'named', mode: 'always' } as const,
+          { kind: 'named', mode: 'on_demand', idleSleepMs: 30_000 } as const,
+          { kind: 'pool', mode: '', slot: 1 } as const,
+        ),
         suspended: fc.boolean(),
+        idleTimeoutMs: fc.constantFrom(undefined, 5_000, 45_000),
         dependsOn: fc.subarray(
           NAMES.filter((other) => other !== name),
           { maxLength: 2 },
         ),
         broken: fc.boolean(),
       })
-      .map(({ broken, ...over }): Desired => {
-        const resolved = aDesired(name, over);
+      .map(({ broken, standing, ...over }): Desired => {
+        const resolved = aDesired(name, { ...standing, ...over });
         if (!broken) return resolved;
         return {
           ...resolved,
@@ -116,6 +123,15 @@ const someOperation = fc.option(
   }),
   { freq: 3, nil: undefined },
 );
+
+const someDemand: fc.Arbitrary<CityDemand> = fc
+  .record({ wanted: fc.subarray(NAMES), busy: fc.subarray(NAMES), progress: fc.subarray(NAMES) })
+  .map(({ wanted, busy, progress }) => ({
+    wanted: new Map([...wanted, ...busy].map((name) => [name, '1 waiting'])),
+    busy: new Set(busy),
+    progressAt: new Map(progress.map((name) => [name, NOW - 1_000])),
+    opaque: new Set(busy),
+  }));
 
 const someInput: fc.Arbitrary<PlanInput> = fc
   .record({
@@ -143,6 +159,9 @@ const someInput: fc.Arbitrary<PlanInput> = fc
     stopping: fc.boolean(),
     watched: fc.boolean(),
     canContinueStart: fc.boolean(),
+    watchingSince: fc.constantFrom(undefined, NOW - 20_000, NOW - 600_000),
+    pending: fc.subarray(NAMES).map((names) => new Set(names)),
+    demand: someDemand,
   })
   .map(({ sessions, survey, ...over }) => {
     const observations = sessions.flatMap((s) => (s.observation ? [s.observation] : []));
@@ -209,12 +228,66 @@ describe('plan, whatever the records and the runtime say', () => {
     });
   });
 
+  it('ends for its silence only who was seen silent for so long since it came up, with nobody there', () => {
+    holds((input) => {
+      for (const action of plan(input).actions) {
+        if (action.kind !== 'stop' || action.reason !== 'idle-timeout') continue;
+        const { record, sessionName } = action;
+        if (record?.metadata['stop_intent']) continue;
+        const sight = sightOf(input, sessionName);
+        const { lastActivity, attached } = sight.kind === 'running' ? sight.observation : {};
+        const limit = input.desired.get(sessionName)?.idleTimeoutMs ?? Number.POSITIVE_INFINITY;
+        const facts = [lastActivity, record?.lastWokeAt ?? record?.createdAt, input.watchingSince];
+        for (const since of facts) expect(since).toBeLessThanOrEqual(NOW - limit);
+        expect(attached ?? 0).toBe(0);
+        expect(input.pending.has(sessionName)).toBe(false);
+        expect(['creating', 'draining']).not.toContain(record?.state);
+      }
+    });
+  });
+
   it('never has more processes in creation than slots, and none while the city goes down', () => {
     holds((input) => {
       const starts = plan(input).actions.filter((action) => action.kind === 'start').length;
       const creating = [...input.operations.values()].filter((operation) => operation.creating).length;
       expect(starts).toBeLessThanOrEqual(Math.max(0, input.startSlots - creating));
       if (input.stopping) expect(starts).toBe(0);
+    });
+  });
+
+  it('gives up no pool session with work in its hands, unless a person or the agent itself says so', () => {
+    holds((input) => {
+      for (const change of plan(input).changes) {
+        if (change.kind !== 'begin-drain' && change.kind !== 'retire' && change.kind !== 'ended') continue;
+        const { record } = change;
+        const desired = input.desired.get(record.sessionName);
+        const isHeld = desired?.kind !== 'pool' || desired.suspended || record.state === 'suspended';
+        if (isHeld || !input.demand.busy.has(record.sessionName)) continue;
+        if (change.kind === 'begin-drain') expect(['config-drift', 'held']).toContain(change.reason);
+        if (change.kind === 'retire') expect(record.state).toBe('drained');
+        if (change.kind === 'ended') expect(change.death.cause).not.toBe('finished');
+      }
+    });
+  });
+
+  it('gives every wanted session a record, and closes only those that nothing asks for', () => {
+    holds((input) => {
+      const { changes } = plan(input);
+      const recorded = new Set(input.records.map((record) => record.sessionName));
+      for (const desired of input.desired.values()) {
+        const lives = changes.some((c) => c.kind === 'adopt' && c.sessionName === desired.sessionName);
+        const isWanted =
+          input.demand.wanted.has(desired.sessionName) && !desired.suspended && !input.stopping;
+        if (!isWanted || lives || recorded.has(desired.sessionName)) continue;
+        expect(changes.some((c) => c.kind === 'materialize' && c.desired === desired)).toBe(true);
+      }
+      for (const change of changes) {
+        if (change.kind !== 'retire' || change.reason !== 'scaled down') continue;
+        const { record } = change;
+        const desired = input.desired.get(record.sessionName);
+        const isOver = record.state === 'drained' || desired?.suspended === true;
+        expect(isOver || !input.demand.wanted.has(record.sessionName)).toBe(true);
+      }
     });
   });
 

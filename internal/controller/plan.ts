@@ -1,6 +1,7 @@
 import type { ExitInfo } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type {
+  CityDemand,
   Desired,
   DrainReason,
   OperationInFlight,
@@ -42,11 +43,17 @@ export interface PlanInput {
   readonly pending: ReadonlySet<string>;
   /** The runtime said since the last pass that this part of it went. */
   readonly infrastructureLost: string | undefined;
+  /**
+   * Since when this controller has watched without a gap, milliseconds since the epoch: what an agent did not say before
+   * may be because the machine stood still. `undefined`: it saw nothing yet.
+   */
+  readonly watchingSince: number | undefined;
   /** This controller has watched the city since before the deaths it finds now. */
   readonly watched: boolean;
   /** How many processes may be in creation at once. */
   readonly startSlots: number;
   readonly driftDrainTimeoutMs: number;
+  readonly demand: CityDemand;
   /** The city is going down: nothing starts. */
   readonly stopping: boolean;
   /** Key of the last decision about each session: standing ones are not repeated. */
@@ -91,8 +98,8 @@ export type Change =
       readonly detail: string;
     }
   | { readonly kind: 'cancel-drain'; readonly record: SessionRecord; readonly why: string }
-  /** Not in the config any more and not running: the record is closed and the name is free. */
-  | { readonly kind: 'retire'; readonly record: SessionRecord }
+  /** Nothing asks for it any more and it does not run: the record is closed and the name is free. */
+  | { readonly kind: 'retire'; readonly record: SessionRecord; readonly reason: 'orphaned' | 'scaled down' }
   | { readonly kind: 'note-live'; readonly record: SessionRecord; readonly desired: ResolvedDesired }
   | { readonly kind: 'clear-hold'; readonly record: SessionRecord };
 
@@ -101,8 +108,11 @@ export type Death = {
   readonly lastLines: string;
 } & (
   | { readonly cause: 'by-itself' }
-  | { readonly cause: 'intended'; readonly reason: StopReason }
+  /** `detail`: what was seen, for people. */
+  | { readonly cause: 'intended'; readonly reason: StopReason; readonly detail?: string | undefined }
   | { readonly cause: 'drained'; readonly reason: DrainReason }
+  /** A pool's session that had nothing more to do. */
+  | { readonly cause: 'finished' }
   /** The controller died in the middle of the start. */
   | { readonly cause: 'interrupted' }
 );
@@ -128,6 +138,8 @@ export type Action =
       readonly sessionName: string;
       readonly record: SessionRecord | undefined;
       readonly reason: StopReason;
+      /** What was seen, for people. */
+      readonly detail?: string;
       readonly instanceToken: string;
     }
   | {

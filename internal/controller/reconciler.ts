@@ -18,7 +18,7 @@ import { isAttached, type Sight, sightOf } from './session-facts.ts';
  */
 export function plan(input: PlanInput): Plan {
   const draft = new PlanDraft(input);
-  const needed = neededTemplates(input.desired.values());
+  const needed = neededTemplates(input.desired.values(), input.demand);
   const recorded = new Set<string>();
   for (const record of input.records) {
     recorded.add(record.sessionName);
@@ -83,6 +83,8 @@ function awakeOf(
     attached: sight.kind === 'running' && isAttached(sight.observation),
     pending: input.pending.has(record.sessionName),
     needed: needed.has(record.template),
+    demanded: input.demand.wanted.has(record.sessionName),
+    lastActivity: sight.kind === 'running' ? sight.observation.lastActivity : undefined,
   });
 }
 
@@ -116,9 +118,15 @@ function planUnrecorded(
   if (input.stopping) return;
   for (const desired of input.desired.values()) {
     if (recorded.has(desired.sessionName) || adopted.has(desired.sessionName) || desired.suspended) continue;
-    const stands = desired.mode === 'always' || (desired.kind !== 'manual' && needed.has(desired.template));
-    if (stands) draft.change({ kind: 'materialize', desired });
+    if (stands(input, desired, needed)) draft.change({ kind: 'materialize', desired });
   }
+}
+
+/** It is to have a record, whoever asks for it. */
+function stands(input: PlanInput, desired: Desired, needed: ReadonlySet<string>): boolean {
+  if (desired.mode === 'always' || input.demand.wanted.has(desired.sessionName)) return true;
+  const isCovered = desired.kind === 'named' || desired.kind === 'dependency';
+  return isCovered && needed.has(desired.template);
 }
 
 function planUnrecordedSession(

@@ -69,8 +69,8 @@ function partOf(change: Change, context: ChangeContext): Part {
       };
     case 'retire':
       return {
-        beads: [retire(change.record, now)],
-        events: [event('session.stopped', change.record, 'orphaned')],
+        beads: [retire(change.record, change.reason, now)],
+        events: [event('session.stopped', change.record, change.reason)],
       };
     case 'note-live':
       return { beads: [patch(change.record, liveHashes(change.desired.liveHash))] };
@@ -115,12 +115,12 @@ function drainMessage(reason: string, detail: string): string {
   return reason === detail ? reason : `${reason}: ${detail}`;
 }
 
-function retire(record: SessionRecord, now: number): BeadWrite {
+function retire(record: SessionRecord, reason: string, now: number): BeadWrite {
   const names = record.namedIdentity === '' ? {} : releaseNamedIdentifiers();
   return {
     kind: 'close',
     id: record.id,
-    metadata: { ...releaseHolds(), ...close('orphaned', now), ...names },
+    metadata: { ...releaseHolds(), ...close(reason, now), ...names },
   };
 }
 

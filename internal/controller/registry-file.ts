@@ -60,7 +60,8 @@ export async function unregisterCity(
   });
 }
 
-async function editRegistry<T>(
+/** Changes the file under its lock; the same registry again means that nothing changed. */
+export async function editRegistry<T>(
   place: RegistryPlace,
   edit: (registry: Registry) => { next: Registry; answer: T },
 ): Promise<T> {

@@ -12,6 +12,8 @@ export class RuntimeMemory {
   readonly agentMissingSince = new Map<string, number>();
   /** When a start was last left with a question, wall clock. */
   readonly askedAt = new Map<string, number>();
+  /** When its screen was last found asking a person something, wall clock. */
+  readonly asksSince = new Map<string, number>();
   readonly exits = new Map<string, SeenExit>();
   #order = 0;
   #lastEffect = 0;
@@ -40,6 +42,7 @@ export class RuntimeMemory {
     this.idleSince.delete(name);
     this.agentMissingSince.delete(name);
     this.askedAt.delete(name);
+    this.asksSince.delete(name);
   }
 
   /** An operation on the session failed: the next one waits 1, 2, 4 ... 60 s. */
@@ -58,6 +61,7 @@ export class RuntimeMemory {
   prune(names: ReadonlySet<string>): void {
     for (const map of [
       this.askedAt,
+      this.asksSince,
       this.effects,
       this.retryAt,
       this.idleSince,

@@ -34,12 +34,17 @@ export interface ViewFacts {
   readonly templates: ReadonlySet<string>;
   /** A session that is to be up depends on this one. */
   readonly needed: boolean;
+  /** Work asks for it. */
+  readonly demanded: boolean;
   /** A controller acts on what is wanted. */
   readonly controlled: boolean;
 }
 
 /** Output younger than this means that the agent works, where its screen does not say. */
 const ACTIVE_MS = 3_000;
+
+/** Why a session that is wanted is not up when nobody brings it up. */
+export const NO_CONTROLLER = 'no controller runs';
 
 /** A record as people and programs see it. */
 export function sessionView(facts: ViewFacts): SessionView {
@@ -86,6 +91,8 @@ const PUBLIC_REASON: Readonly<Record<WakeReason, string>> = {
   'named-always': 'config',
   manual: 'session',
   dependency: 'dependency',
+  'scaled:demand': 'work',
+  work: 'work',
   attached: 'attached',
   pending: 'pending',
   'on-demand:running': 'config',
@@ -102,6 +109,8 @@ function awakeOf(facts: ViewFacts): AwakeDecision {
     attached: sight.kind === 'running' && isAttached(sight.observation),
     pending: facts.glimpse?.activity.kind === 'asking',
     needed: facts.needed,
+    demanded: facts.demanded,
+    lastActivity: sight.kind === 'running' ? sight.observation.lastActivity : undefined,
   });
 }
 
@@ -177,7 +186,7 @@ function downStanding(facts: ViewFacts, awake: AwakeDecision): Standing {
   if (desired?.resolution === 'unresolvable') return standing('stopped', since, desired.problem.message);
   if (!awake.wake)
     return standing(record.state === 'stopped' ? 'stopped' : 'asleep', since, restText(record, awake.reason));
-  if (!facts.controlled) return standing('stopped', since, 'no controller runs');
+  if (!facts.controlled) return standing('stopped', since, NO_CONTROLLER);
   return standing('starting', since, waitText(facts));
 }
 

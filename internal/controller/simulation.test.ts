@@ -14,6 +14,9 @@ const RUNS = Number(process.env['GC_SIM_RUNS'] ?? 6);
 const FIRST_SEED = Number(process.env['GC_SIM_SEED'] ?? 1);
 const STEPS = 40;
 const NAMES = ['a', 'b', 'c', 'd'];
+const POOL_MAX = 3;
+const IDLE_TIMEOUT_MS = 20_000;
+const SLOTS = Array.from({ length: POOL_MAX }, (_, i) => `p-${i + 1}`);
 
 class Chaos implements Faults {
   readonly ids: Ids;
@@ -63,7 +66,7 @@ class Simulation {
     this.h = new CityHarness(this.#yaml(), { seed, faults: this.chaos });
     this.h.provider.deliver = (event) => this.chaos.deliver(event);
     this.h.provider.scripts.fallback = { delayMs: 1_500 };
-    for (const name of NAMES) this.h.provider.waitForIdleErrors.set(name, undefined);
+    for (const name of [...NAMES, ...SLOTS]) this.h.provider.waitForIdleErrors.set(name, undefined);
     this.chaos.watch = (method, name) => this.#check(method, name);
   }
 
@@ -72,7 +75,10 @@ class Simulation {
     const session = this.h.provider.sessions.get(name);
     const lives = session !== undefined && session.ended === undefined;
     if (method === 'start' && lives) this.chaos.violations.push(`start of ${name}, which lives`);
+    if (method === 'start') this.#checkLimit(name);
     if (method !== 'stop' || !lives || this.h.killed) return;
+    this.#checkWork(name);
+    this.#checkSilence(name);
     const token = session.config.env['GC_INSTANCE_TOKEN'];
     const record = this.#recordNow(name);
     const reason =
@@ -81,6 +87,38 @@ class Simulation {
       this.chaos.violations.push(
         `stop of ${name} without a reason: ${record?.state} ${record?.stateReason} ${record?.sleepReason} gen ${record?.generation}`,
       );
+  }
+
+  #checkLimit(name: string): void {
+    const up = this.#living().filter((other) => other.startsWith('p-') && other !== name);
+    if (name.startsWith('p-') && up.length >= POOL_MAX)
+      this.chaos.violations.push(`${name} started beside ${up.join()}`);
+  }
+
+  /** Nobody who works is ended, but for silence and for a start of it that did not come to its end. */
+  #checkWork(name: string): void {
+    const works = this.h.city.db.beadTable.list({ status: 'in_progress', assignee: name }).length > 0;
+    const record = this.#recordNow(name);
+    const state = record?.state;
+    const isSilent = record !== undefined && stopIntent(record) === 'idle-timeout';
+    if (works && state !== 'creating' && !isSilent)
+      this.chaos.violations.push(`stop of ${name}, which works (${state})`);
+  }
+
+  #checkSilence(name: string): void {
+    const record = this.#recordNow(name);
+    if (!record || stopIntent(record) !== 'idle-timeout') return;
+    const { provider, clock } = this.h;
+    const since = Math.max(provider.activity.get(name) ?? 0, provider.sessions.get(name)?.startedAt ?? 0);
+    const isAttached = (provider.attached.get(name) ?? 0) > 0;
+    if (clock.now() - since < IDLE_TIMEOUT_MS || isAttached)
+      this.chaos.violations.push(
+        `stop of ${name}, silent for ${clock.now() - since} ms, attached ${isAttached}`,
+      );
+  }
+
+  #living(): readonly string[] {
+    return [...this.h.provider.sessions].flatMap(([id, session]) => (session.ended ? [] : [id]));
   }
 
   #recordNow(name: string): SessionRecord | undefined {
@@ -92,7 +130,14 @@ class Simulation {
       ['a', ['b', 'depends_on: [a]'], ['c', 'depends_on: [a]'], 'd'],
       'daemon: { max_restarts: 0, shutdown_timeout: 1s }',
     );
-    return NAMES.reduce((yaml, name) => yaml.replace(`run-${name}\n`, `${this.commands.get(name)}\n`), text);
+    const pooled = text.replace(
+      'named_sessions:',
+      `  - { name: p, start_command: run-p, max_active_sessions: ${POOL_MAX}, idle_timeout: ${IDLE_TIMEOUT_MS / 1_000}s }\nnamed_sessions:`,
+    );
+    return NAMES.reduce(
+      (yaml, name) => yaml.replace(`run-${name}\n`, `${this.commands.get(name)}\n`),
+      pooled,
+    );
   }
 
   async run(): Promise<void> {
@@ -117,10 +162,31 @@ class Simulation {
   async #act(): Promise<void> {
     const { h, chaos } = this;
     const name = chaos.pick(NAMES);
-    const living = [...h.provider.sessions].filter(([, session]) => !session.ended).map(([id]) => id);
+    const living = this.#living();
     switch (
-      chaos.pick(['crash', 'crash', 'lose', 'edit', 'kill', 'suspend', 'wake', 'controller', 'nothing'])
+      chaos.pick([
+        ...(['crash', 'crash', 'lose', 'edit', 'kill', 'suspend', 'wake', 'controller', 'nothing'] as const),
+        ...(['route', 'route', 'claim', 'claim', 'done', 'leave'] as const),
+        ...(['speak', 'attach', 'silence'] as const),
+      ])
     ) {
+      case 'route':
+        if (h.isUp) await h.city.db.beads.create({ title: 'work', metadata: { 'gc.routed_to': 'p' } });
+        return this.#tell();
+      case 'claim':
+        return this.#claim(living.filter((id) => id.startsWith('p-')));
+      case 'done':
+        return this.#finishWork(1);
+      case 'leave':
+        return this.#leave(living.filter((id) => id.startsWith('p-')));
+      case 'speak':
+        return this.#beside(living, (worker) => h.provider.touch(worker));
+      case 'attach':
+        return this.#beside(living, (worker) =>
+          h.provider.setAttached(worker, h.provider.attached.get(worker) ? 0 : 1),
+        );
+      case 'silence':
+        return this.h.pass(IDLE_TIMEOUT_MS);
       case 'crash':
         if (living.length > 0) h.provider.crash(chaos.pick(living), { code: 1 }, 'oh no');
         return;
@@ -152,6 +218,59 @@ class Simulation {
     }
   }
 
+  /** Whoever changes work says so, or the word is lost. */
+  #tell(): void {
+    if (this.h.isUp && this.chaos.ids.random() < 0.7) this.h.runtime.poke();
+  }
+
+  /** An agent that is up takes what waits, as the store lets it. */
+  async #claim(workers: readonly string[]): Promise<void> {
+    const { h, chaos } = this;
+    if (!h.isUp || workers.length === 0) return;
+    const worker = chaos.pick(workers);
+    const isReady = this.#recordNow(worker)?.state === 'active';
+    const [waiting] = await h.city.db.beads.ready({ assignee: '', metadata: { 'gc.routed_to': 'p' } });
+    if (!isReady || !waiting || !h.isUp) return;
+    await h.city.db.beads.claim(waiting.id, worker);
+    this.#tell();
+  }
+
+  /** Something that happens to a worker whom nobody is about to end. */
+  #beside(living: readonly string[], happens: (worker: string) => void): void {
+    const free = living.filter((id) => {
+      const record = this.#recordNow(id);
+      return id.startsWith('p-') && record !== undefined && stopIntent(record) === undefined;
+    });
+    if (free.length > 0) happens(this.chaos.pick(free));
+  }
+
+  async #finishWork(count: number): Promise<void> {
+    if (!this.h.isUp) return;
+    const { beads } = this.h.city.db;
+    const taken = await beads.list({ status: 'in_progress', notTypes: ['session'] });
+    for (const bead of taken.slice(0, count)) await beads.close(bead.id);
+    this.#tell();
+  }
+
+  async #leave(workers: readonly string[]): Promise<void> {
+    const { h, chaos } = this;
+    if (!h.isUp || workers.length === 0) return;
+    const worker = chaos.pick(workers);
+    const has = await h.city.db.beads.list({ status: 'in_progress', assignee: worker });
+    if (has.length === 0 && this.#living().includes(worker)) h.provider.crash(worker, { code: 0 });
+  }
+
+  /** Everything that waits is taken, done and over. */
+  async #workIsDone(): Promise<boolean> {
+    const { h } = this;
+    if (!h.isUp) return false;
+    for (const worker of this.#living().filter((id) => id.startsWith('p-'))) await this.#claim([worker]);
+    await this.#finishWork(SLOTS.length);
+    const open = await h.city.db.beads.list({ statuses: ['open', 'in_progress'], notTypes: ['session'] });
+    const records = (await h.records()).filter((record) => record.template === 'p');
+    return open.length === 0 && records.length === 0 && this.#living().every((id) => !id.startsWith('p-'));
+  }
+
   /** A person's command; what was acknowledged must hold, what was not may have happened or not. */
   async #person(command: () => Promise<unknown>, acknowledged: () => void = () => undefined): Promise<void> {
     if (!this.h.isUp) return;
@@ -167,6 +286,7 @@ class Simulation {
   async #calm(): Promise<void> {
     const { h, chaos } = this;
     chaos.level = Number.EPSILON;
+    for (const name of SLOTS) h.provider.attached.delete(name);
     h.provider.deliver = (event) => [event];
     if (!h.isUp) await this.#up();
     const maybeSuspended = (await h.records('suspended')).map((record) => record.sessionName);
@@ -177,7 +297,7 @@ class Simulation {
     await h
       .until(async () => {
         if (h.killed) await this.#up();
-        return this.#allRun();
+        return (await this.#allRun()) && this.#workIsDone();
       }, 1_500_000)
       .catch(async (error: unknown) => {
         throw new Error(
@@ -257,7 +377,7 @@ describe('a controller killed at every step', () => {
     },
   });
 
-  it('leaves nothing that the next one does not settle', { timeout: 240_000 }, async () => {
+  it('REC-13 leaves nothing that the next one does not settle', { timeout: 240_000 }, async () => {
     const whole = killAt(-1, 'dies before');
     expect(await story(whole)).toBe(2);
     expect(whole.calls).toBeGreaterThan(15);

@@ -7,9 +7,10 @@ import {
   SessionExistsError,
   SessionInitializingError,
   SessionNotFoundError,
+  StartFailedError,
 } from '../runtime/errors.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { type OwnDeath, ownEnding } from './endings.ts';
+import { type Ending, endingOf, type OwnDeath, ownEnding } from './endings.ts';
 import type { ExecutorContext } from './executor.ts';
 import type { Operation } from './operation.ts';
 import { endingWrite, storedDecision } from './record-changes.ts';
@@ -26,14 +27,28 @@ export async function commitStartFailure(
   error: unknown,
 ): Promise<StartOutcome> {
   if (isUndecided(context, operation, error)) return { kind: 'undecided', error };
+  if (wasCutOff(error)) {
+    await context.provider.stop(operation.sessionName, { instanceToken: record.instanceToken });
+    const death = { cause: 'interrupted', exit: undefined, lastLines: '' } as const;
+    await commitEnding(context, record, endingOf(record, death, context.ending()));
+    return { kind: 'undecided', error };
+  }
   const death = await endedDeath(context, operation, record, error);
-  const ending = ownEnding(record, death, context.ending());
+  await commitEnding(context, record, ownEnding(record, death, context.ending()));
+  return { kind: 'failed', record, death, error };
+}
+
+/** A controller died in the middle of this start, which cannot be taken up: that is no fault of the agent. */
+function wasCutOff(error: unknown): boolean {
+  return error instanceof StartFailedError && error.code === 'prompt-uncertain';
+}
+
+async function commitEnding(context: ExecutorContext, record: SessionRecord, ending: Ending): Promise<void> {
   await context.db.commit({
     beads: [endingWrite(record, ending)],
     events: ending.events,
     decisions: ending.decisions.map(storedDecision),
   });
-  return { kind: 'failed', record, death, error };
 }
 
 /**
@@ -69,7 +84,8 @@ async function endedDeath(
   }
   const name = operation.sessionName;
   // It may not have got as far as a screen.
-  const lastLines = await context.provider.peek(name, TIMED_OUT_LINES).catch(() => '');
+  const shown = await context.provider.peek(name, TIMED_OUT_LINES).catch(() => '');
+  const lastLines = shown || (error instanceof StartFailedError ? error.lastLines : '');
   await context.provider.stop(name, { instanceToken: record.instanceToken });
   const waited = shortDuration(context.time.lived() - operation.since);
   const how =

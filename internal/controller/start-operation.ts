@@ -9,6 +9,7 @@ import { displayName } from '../session/display.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { preWakeCommit } from '../session/start-transitions.ts';
 import { commitStarted, type MetadataPatch, type StartedFingerprints } from '../session/transitions.ts';
+import { CONFIG_FORM_KEY, type ConfigForm, CURRENT_FORM, formOf, inForm } from './config-form.ts';
 import type { OwnDeath } from './endings.ts';
 import type { ExecutorContext } from './executor.ts';
 import { parseObject, parseStrings } from './json-text.ts';
@@ -16,6 +17,7 @@ import type { ResolvedDesired } from './model.ts';
 import type { Operation } from './operation.ts';
 import type { Action } from './plan.ts';
 import { WAITS_FOR_KEY } from './session-facts.ts';
+import { backInWorktree, enterWorktree, type Placed } from './session-worktree.ts';
 import { nextConversation, startConfig } from './start-config.ts';
 import { commitStartFailure } from './start-failure.ts';
 
@@ -50,10 +52,10 @@ export async function runStart(
 ): Promise<StartOutcome> {
   const { desired, sessionName } = action;
   const record = await writeIntent(context, operation, action);
-  return finishStart(context, operation, record, desired, async (config) => {
-    await makeWorkDir(desired);
-    return context.provider.start(sessionName, config, providerOptions(context, operation));
-  });
+  const prepare = (config: RuntimeConfig) => inPlace(context, operation, desired, config);
+  return finishStart(context, operation, record, desired, prepare, (config) =>
+    context.provider.start(sessionName, config, providerOptions(context, operation)),
+  );
 }
 
 /** Takes up a start that lives but was never completed. No new life begins. */
@@ -63,7 +65,10 @@ export async function runContinuation(
   action: ContinueAction,
 ): Promise<StartOutcome> {
   const { desired, sessionName, record } = action;
-  return finishStart(context, operation, record, desired, async (config) => {
+  const { worktree } = desired;
+  const prepare = async (config: RuntimeConfig) =>
+    worktree ? backInWorktree(context, worktree, config, operation.signal) : { config, warnings: [] };
+  return finishStart(context, operation, record, desired, prepare, async (config) => {
     const { provider } = context;
     if (!canContinueStart(provider)) throw new GcError('internal', `${provider.kind} cannot take up a start`);
     return provider.continueStart(sessionName, config, providerOptions(context, operation));
@@ -83,12 +88,17 @@ async function finishStart(
   operation: Operation,
   record: SessionRecord,
   desired: ResolvedDesired,
+  prepare: (config: RuntimeConfig) => Promise<Placed>,
   perform: (config: RuntimeConfig) => Promise<StartResult>,
 ): Promise<StartOutcome> {
   const began = context.clock.monotonic();
-  const deadline = startDeadline(context, operation, desired.startupTimeoutMs);
+  let deadline: AbortController | undefined;
   try {
-    const result = await perform(configOf(record, desired));
+    // Setting up a worktree may take longer than an agent may for its start: its commands have times of their own.
+    const placed = await prepare(configOf(record, startingForm(record, desired)));
+    deadline = startDeadline(context, operation, desired.startupTimeoutMs);
+    const started = await perform(placed.config);
+    const result = { ...started, warnings: [...placed.warnings, ...started.warnings] };
     const tookMs = context.clock.monotonic() - began;
     return result.kind === 'ready'
       ? await commitReady(context, record, desired, result, tookMs)
@@ -96,7 +106,7 @@ async function finishStart(
   } catch (error) {
     return await commitStartFailure(context, operation, record, error);
   } finally {
-    deadline.abort();
+    deadline?.abort();
   }
 }
 
@@ -130,7 +140,7 @@ async function writeIntent(
     session_key: conversation.key,
     // Cleared until this start is complete when the conversation begins: a retry must not resume what never was.
     ...(conversation.first ? { started_config_hash: '', started_live_hash: '' } : {}),
-    [STARTING_HASHES_KEY]: JSON.stringify({ coreHash, liveHash, breakdown }),
+    [STARTING_HASHES_KEY]: JSON.stringify({ coreHash, liveHash, breakdown, form: CURRENT_FORM }),
     [WAITS_FOR_KEY]: '',
     provider: desired.provider,
     provider_kind: desired.providerKind,
@@ -153,6 +163,21 @@ function startDeadline(context: ExecutorContext, operation: Operation, timeoutMs
     () => undefined,
   );
   return over;
+}
+
+async function inPlace(
+  context: ExecutorContext,
+  operation: Operation,
+  desired: ResolvedDesired,
+  config: RuntimeConfig,
+): Promise<Placed> {
+  const { worktree } = desired;
+  if (worktree) {
+    context.progressed(operation, { kind: 'step', step: 'pre_start' });
+    return enterWorktree(context, worktree, config, operation.signal);
+  }
+  await makeWorkDir(desired);
+  return { config, warnings: [] };
 }
 
 async function makeWorkDir(desired: ResolvedDesired): Promise<void> {
@@ -184,6 +209,7 @@ async function commitReady(
     operation_id: '',
     operation_deadline: '',
     [STARTING_HASHES_KEY]: '',
+    [CONFIG_FORM_KEY]: startingMark(record),
     [STARTED_MS_KEY]: String(Math.round(tookMs)),
     [ANSWERED_KEY]: answeredText(record, result),
     [WAITS_FOR_KEY]: '',
@@ -237,6 +263,16 @@ function answeredText(record: SessionRecord, result: StartResult): string {
   const before = record.metadata[WAITS_FOR_KEY] ? parseStrings(record.metadata[ANSWERED_KEY]) : [];
   const all = [...before, ...result.answered];
   return all.length > 0 ? JSON.stringify(all) : '';
+}
+
+/** What an interrupted start began with is what it is taken up with. */
+function startingForm(record: SessionRecord, desired: ResolvedDesired): ResolvedDesired {
+  return { ...desired, config: inForm(desired, startingMark(record)).config };
+}
+
+function startingMark(record: SessionRecord): ConfigForm {
+  const { form } = parseObject(record.metadata[STARTING_HASHES_KEY]) ?? {};
+  return formOf(typeof form === 'string' ? form : undefined);
 }
 
 function startingHashes(record: SessionRecord, desired: ResolvedDesired): StartedFingerprints {

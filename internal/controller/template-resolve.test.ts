@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { City } from '../config/city.ts';
 import { loadCity } from '../config/load-city.ts';
@@ -75,7 +75,9 @@ describe('template resolution', () => {
   it('types the prompt where the program takes no argument, before the nudge', async () => {
     const found = await one(always('{ name: mayor, provider: opencode, nudge: begin }'), 'mayor');
     expect(found.config.promptSuffix).toBe('');
-    expect(found.config.nudge).toBe('[town] mayor • 2026-01-02T03:04:05\n\n---\n\nbegin');
+    expect(found.config.nudge).toBe(
+      '[town] mayor • 2026-01-02T03:04:05\n\nRun `gc prime` to initialize your context.\n\n---\n\nbegin',
+    );
   });
 
   it('tells a bare command nothing that nobody wrote', async () => {
@@ -261,5 +263,109 @@ describe('one life of a session', () => {
       GC_PROVIDER: 'claude',
       GC_SESSION_ORIGIN: 'named',
     });
+  });
+});
+
+describe('what a city gives its agents besides', () => {
+  const put = (path: string, text = '') => {
+    mkdirSync(dirname(join(dir, path)), { recursive: true });
+    writeFileSync(join(dir, path), text);
+  };
+
+  async function resolved(yaml: string, name: string, kind?: 'pool'): Promise<ResolvedDesired> {
+    const loaded = await load(yaml);
+    const packs = [{ name: 'core', dir: join(dir, 'core'), rig: '' }] as unknown as City['packs'];
+    const overlays = { city: [join(dir, 'core/overlay')], rigs: { rig: [join(dir, 'rigpack')] } };
+    const city: City = { ...loaded, packs, layers: { ...loaded.layers, overlays } };
+    const resolver = templateResolver({
+      city,
+      env: { PATH: '/bin' },
+      lookPath: () => '/bin/x',
+      beaconAt: BEACON_AT,
+      program: '/opt/gc',
+      provider: 'tmux',
+    });
+    const [request] = desiredRequests(city, []).filter((each) => each.sessionName === name);
+    if (!request) throw new Error(`no ${name}`);
+    const found = await resolver.resolve(kind ? { ...request, kind, identity: `${name}-1` } : request);
+    if (found.resolution !== 'resolved') throw new Error(JSON.stringify(found));
+    return found;
+  }
+
+  it("lays the city's pack overlays, then the rig's, then the agent's; programs and listed hooks pick the slots", async () => {
+    mkdirSync(join(dir, 'rig'));
+    const yaml = `workspace: { name: town, install_agent_hooks: [gemini] }
+agents: [{ name: w, dir: rig, provider: codex, overlay_dir: mine, prompt_template: p.md }]
+named_sessions: [{ template: w, dir: rig, mode: always }]
+rigs: [{ name: rig, path: rig }]
+`;
+    put('p.md', 'do it');
+    put('mine/x');
+    const { config } = await resolved(yaml, 'rig--w');
+    expect(config).toMatchObject({
+      packOverlayDirs: [join(dir, 'core/overlay'), join(dir, 'rigpack')],
+      overlayDir: join(dir, 'mine'),
+      providerName: 'codex',
+      installAgentHooks: ['gemini'],
+    });
+    expect(config.promptSuffix).toContain('do it');
+    expect(config.env['GC_PROMPT_BY']).toBe('start');
+  });
+
+  it('leaves the prompt to the hooks of a program only where an overlay brings them', async () => {
+    const yaml = always(
+      '{ name: mayor, provider: codex, install_agent_hooks: [codex], prompt_template: p.md }',
+    );
+    put('p.md', 'do it');
+    expect((await resolved(yaml, 'mayor')).config.promptSuffix).toContain('do it');
+    put('core/overlay/per-provider/codex/.codex/hooks.json', '{}');
+    const hooked = await resolved(yaml, 'mayor');
+    expect(hooked.config.promptSuffix).toBe("'[town] mayor • 2026-01-02T03:04:05'");
+    expect(hooked.config.env['GC_PROMPT_BY']).toBe('hook');
+    expect(hooked.bare).toMatchObject({ coreHash: hooked.coreHash });
+  });
+
+  it('gives Claude Code its settings and its skills, and their contents count', async () => {
+    put('core/skills/gc-work/SKILL.md', '---\ndescription: how to work\n---\n');
+    put('.gc/settings.json', '{}');
+    const yaml = always('{ name: mayor, provider: claude, work_dir: elsewhere }');
+    const first = await resolved(yaml, 'mayor');
+    expect(first.config.command).toMatch(/ --settings "[^"]*\/\.gc\/settings\.json"$/);
+    expect(first.config.copyFiles.map(({ relDst }) => relDst)).toEqual(['.gc/settings.json']);
+    expect(first.config.preStart).toEqual([expect.stringContaining('internal materialize-skills --agent')]);
+    expect(Object.keys(first.config.fingerprintExtra)).toEqual(['skills:gc-work']);
+    put('core/skills/gc-work/more.md', 'x');
+    const second = await resolved(yaml, 'mayor');
+    expect(second.coreHash).not.toBe(first.coreHash);
+    expect(second.bare?.coreHash).toBe(first.bare?.coreHash);
+    const plain = await resolved(always('{ name: mayor, provider: codex }'), 'mayor');
+    expect(plain.config.promptSuffix).toContain('- gc-work: how to work');
+    const quiet = await resolved(
+      always('{ name: mayor, provider: codex, inject_assigned_skills: false }'),
+      'mayor',
+    );
+    expect(quiet.config.promptSuffix).not.toContain('gc-work');
+  });
+
+  it("gives workers without a prompt the core pack's, and nobody else", async () => {
+    put('core/assets/prompts/pool-worker.md', 'find work');
+    put('core/assets/prompts/graph-worker.md', 'follow the graph');
+    const yaml = always('{ name: dog, provider: codex }');
+    expect((await resolved(yaml, 'dog', 'pool')).config.promptSuffix).toContain('find work');
+    expect((await resolved(yaml, 'dog')).config.promptSuffix).not.toContain('find work');
+    const graph = `daemon: { formula_v2: true }\n${yaml}`;
+    expect((await resolved(graph, 'dog', 'pool')).config.promptSuffix).toContain('follow the graph');
+  });
+
+  it('puts its gc last on the PATH, and says nothing of it in the fingerprint', async () => {
+    const yaml = always('{ name: mayor, provider: codex }');
+    const before = await resolved(yaml, 'mayor');
+    put('.gc/runtime/bin/gc', '#!/bin/sh\n');
+    const after = await resolved(yaml, 'mayor');
+    expect([before.config.env['PATH'], after.config.env['PATH']]).toEqual([
+      '/bin',
+      `/bin:${dir}/.gc/runtime/bin`,
+    ]);
+    expect(after.coreHash).toBe(before.coreHash);
   });
 });

@@ -1,7 +1,10 @@
-import { realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { readlink } from 'node:fs/promises';
+import { delimiter, join, resolve, sep } from 'node:path';
+import { promptFileOf, renderAgentPrompt } from '../agent/agent-prompt.ts';
+import { defaultBranchOf } from '../agent/default-branch.ts';
 import { expandCommand, startupHints } from '../agent/hints.ts';
-import { sessionNameIn } from '../agent/session-name.ts';
+import { skillsAppendix, withAppendix } from '../agent/skills/catalog.ts';
 import type { Agent, City, Rig, SourcePosition } from '../config/city.ts';
 import { sessionEnvironment } from '../config/environment.ts';
 import {
@@ -11,15 +14,20 @@ import {
   resolvePreset,
 } from '../config/preset/resolve-preset.ts';
 import { quoteWord } from '../config/preset/shell-words.ts';
-import { appendedFragments, readPrompt, renderPrompt } from '../config/template/prompt.ts';
-import { commandFields, type Instance, promptFields, resolveWorkDir, rigOf } from '../config/work-dir.ts';
+import { commandFields, type Instance, resolveWorkDir, rigOf } from '../config/work-dir.ts';
+import { parseDuration } from '../platform/duration.ts';
 import { codeOf, GcError, messageOf } from '../platform/errors.ts';
 import type { Environment } from '../platform/paths.ts';
 import { beaconPrompt, formatBeacon } from '../runtime/beacon.ts';
 import { coreFingerprint, fingerprintBreakdown, liveFingerprint } from '../runtime/fingerprint.ts';
 import { hashPathContent } from '../runtime/path-hash.ts';
 import type { CopyEntry, RuntimeConfig } from '../runtime/runtime-config.ts';
+import { type Equipment, equipmentOf } from './agent-equipment.ts';
+import type { FormedConfig } from './config-form.ts';
+import { isGenerated } from './generated-files.ts';
 import type { AgentProblem, Desired, DesiredKind, ResolvedDesired } from './model.ts';
+import { sessionWorktree, worktreeInstance } from './session-worktree.ts';
+import { cityRuntimeDir } from './turn-flags.ts';
 
 /** One session that is to be resolved. */
 export interface ResolveRequest {
@@ -29,6 +37,8 @@ export interface ResolveRequest {
   readonly identity: string;
   readonly kind: DesiredKind;
   readonly mode: '' | 'always' | 'on_demand';
+  /** Of a pool's session, the first being 1. */
+  readonly slot?: number;
   readonly suspended: boolean;
   readonly source: SourcePosition;
 }
@@ -47,11 +57,13 @@ export interface ResolverOptions {
   readonly beaconAt: number;
   /** The program that agents call as `gc`, absolute. */
   readonly program: string;
+  /** Where sessions live, by the runtime provider's name. */
+  readonly provider?: string;
 }
 
 /**
  * Agent + city + preset -> everything a provider needs, and its fingerprints. Values of one session's life come later and
- * are in no fingerprint. Source: Gas City's template resolution; its hooks and `--settings` are not assumed.
+ * are in no fingerprint. Source: Gas City's template resolution; hooks and skills count where they really are.
  */
 export function templateResolver(options: ResolverOptions): TemplateResolver {
   return {
@@ -78,8 +90,29 @@ function identityOf(request: ResolveRequest) {
     dependsOn: agent.dependsOn,
     suspended,
     drainTimeoutMs: agent.drainTimeoutMs,
+    idleSleepMs: idleSleepMs(request),
+    // Source: Gas City: a session that is always to be up may be silent for as long as it likes.
+    idleTimeoutMs: mode === 'always' ? undefined : agent.idleTimeoutMs,
+    slot: request.slot,
     source,
   };
+}
+
+/** Source: Gas City: 5 minutes for on-demand sessions, unless the agent says otherwise. */
+const ON_DEMAND_IDLE_MS = 300_000;
+
+function idleSleepMs({ agent, mode }: ResolveRequest): number | undefined {
+  if (mode !== 'on_demand' || agent.sleepAfterIdle === 'off') return undefined;
+  return parseDuration(agent.sleepAfterIdle) || ON_DEMAND_IDLE_MS;
+}
+
+/** Sessions that have an identity of their own beside their agent's name. */
+function hasOwnIdentity({ kind }: ResolveRequest): boolean {
+  return kind === 'named' || kind === 'pool';
+}
+
+function instanceOf(request: ResolveRequest): Instance {
+  return { qualifiedName: hasOwnIdentity(request) ? request.identity : request.agent.qualifiedName };
 }
 
 function problemOf(error: unknown): AgentProblem {
@@ -97,13 +130,15 @@ async function resolveTemplate(options: ResolverOptions, request: ResolveRequest
   const { agent } = request;
   const preset = resolvePreset(city, agent, options.lookPath);
   refuseAcp(agent, preset);
-  const config = await runtimeConfig(options, request, preset);
+  const { equipped, bare } = await runtimeConfigs(options, request, preset);
+  const formed = formedConfig(equipped);
+  const before = formedConfig(bare);
   return {
     resolution: 'resolved',
-    config,
-    coreHash: coreFingerprint(config),
-    liveHash: liveFingerprint(config),
-    breakdown: fingerprintBreakdown(config),
+    ...formed,
+    ...(isSame(before, formed) ? {} : { bare: before }),
+    liveHash: liveFingerprint(equipped),
+    ...sessionWorktree(city, request, { instance: instanceOf(request), workDir: equipped.workDir }, realPath),
     resume: {
       sessionIdFlag: preset.sessionIdFlag,
       resumeFlag: preset.resumeFlag,
@@ -128,60 +163,96 @@ function refuseAcp(agent: Agent, preset: ResolvedPreset): void {
   }
 }
 
-async function runtimeConfig(
+function formedConfig(config: RuntimeConfig): FormedConfig {
+  return { config, coreHash: coreFingerprint(config), breakdown: fingerprintBreakdown(config) };
+}
+
+/** Also a start that was interrupted goes on in the same way. */
+function isSame(a: FormedConfig, b: FormedConfig): boolean {
+  const told = ({ config }: FormedConfig) =>
+    [config.nudge, config.promptFlag, config.promptSuffix].join('\0');
+  return a.coreHash === b.coreHash && told(a) === told(b);
+}
+
+/** The configuration that is started, and the one that programs without hooks and skills would have started. */
+async function runtimeConfigs(
   options: ResolverOptions,
   request: ResolveRequest,
   preset: ResolvedPreset,
-): Promise<RuntimeConfig> {
-  const { city } = options;
+): Promise<{ readonly equipped: RuntimeConfig; readonly bare: RuntimeConfig }> {
+  const { city, provider = '' } = options;
   const { agent, sessionName } = request;
-  const instance: Instance = {
-    qualifiedName: request.kind === 'named' ? request.identity : agent.qualifiedName,
-  };
-  const workDir = resolveWorkDir(city, agent, instance, realPath);
+  const instance = instanceOf(request);
+  const workDir = resolveWorkDir(city, agent, worktreeInstance(request, instance), realPath);
   const fields = commandFields(city, agent, instance, { name: sessionName, workDir }, realPath);
-  const hints = startupHints(city, agent, preset, fields, await copiedFiles(city));
-  const prompt = await promptOf(options, request, instance, workDir, preset);
-  return {
+  const hints = startupHints(city, agent, preset, fields, await copiedFiles(city, 'all'));
+  const overlays = [...hints.packOverlayDirs, ...(hints.overlayDir === '' ? [] : [hints.overlayDir])];
+  const equipment = await equipmentOf({ city, agent, preset, workDir, overlays, provider, realPath });
+  const prompts = await promptsOf(options, request, { instance, workDir, preset, equipment });
+  const command = expandCommand(commandLine(preset), agent, fields);
+  const bare: RuntimeConfig = {
     ...hints,
-    ...promptDelivery(prompt, preset, hints.nudge),
+    ...promptDelivery(prompts.whole, preset, hints.nudge),
     workDir,
-    command: expandCommand(commandLine(preset), agent, fields),
-    env: environmentOf(options, request, preset, workDir),
+    command,
+    env: environmentOf(options, request, preset, workDir, false),
     sessionSetupScript: hints.sessionSetupScript === '' ? '' : resolve(city.root, hints.sessionSetupScript),
     fingerprintExtra: fingerprintExtra(agent),
+    copyFiles: await copiedFiles(city, 'own'),
   };
+  const { primedByHook } = equipment;
+  const equipped: RuntimeConfig = {
+    ...bare,
+    ...promptDelivery(primedByHook ? prompts.beacon : prompts.whole, preset, hints.nudge),
+    command: command + equipment.commandWords,
+    env: environmentOf(options, request, preset, workDir, primedByHook),
+    copyFiles: [...equipment.copyFiles, ...hints.copyFiles],
+    preStart: [...bare.preStart, ...equipment.preStart],
+    fingerprintExtra: { ...bare.fingerprintExtra, ...equipment.fingerprintExtra },
+  };
+  return { equipped, bare };
 }
 
-/** An agent without a prompt is found again by the beacon alone; a bare command without a prompt is told nothing. */
-async function promptOf(
+interface PromptPlace {
+  readonly instance: Instance;
+  readonly workDir: string;
+  readonly preset: ResolvedPreset;
+  readonly equipment: Equipment;
+}
+
+/**
+ * `whole`: all that an agent is told, for one that no hook tells. `beacon`: the line by which its conversation is found
+ * again; it begins the first turn of an agent that a hook has told the rest. The prompt is rendered for both: a wrong one
+ * is to keep its agent from starting. A bare command without a prompt is told nothing.
+ */
+async function promptsOf(
   options: ResolverOptions,
   request: ResolveRequest,
-  instance: Instance,
-  workDir: string,
-  preset: ResolvedPreset,
-): Promise<string> {
+  place: PromptPlace,
+): Promise<{ readonly whole: string; readonly beacon: string }> {
   const { city, beaconAt, program } = options;
-  const { agent, identity } = request;
-  if (agent.promptTemplate === '' && preset.name === '') return '';
-  const rendered = agent.promptTemplate === '' ? '' : await renderedPrompt();
-  return beaconPrompt(formatBeacon(city.workspace.name, identity, beaconAt), rendered);
-
-  async function renderedPrompt(): Promise<string> {
-    const files = await readPrompt(city.root, agent.promptTemplate);
-    const fields = promptFields(
-      city,
-      agent,
-      instance,
-      { workDir, branch: '', defaultBranch: DEFAULT_BRANCH },
-      realPath,
-    );
-    const session = (name: string) => sessionNameIn(city, name);
-    return renderPrompt(files, appendedFragments(city, agent), agent.env, fields, { cmd: program, session });
-  }
+  const { instance, workDir, preset, equipment } = place;
+  const { identity } = request;
+  const isWorker = request.kind === 'pool' && preset.name !== '';
+  const promptTemplate = await promptFileOf(city, request.agent, isWorker);
+  if (promptTemplate === '' && preset.name === '') return { whole: '', beacon: '' };
+  const agent = { ...request.agent, promptTemplate };
+  const defaultBranch = await defaultBranchOf(rigOf(city, agent, realPath)?.path ?? city.root);
+  const rendered =
+    promptTemplate === ''
+      ? ''
+      : await renderAgentPrompt(
+          city,
+          agent,
+          { instance, workDir, branch: '', defaultBranch, program },
+          realPath,
+        );
+  const appendix = agent.injectAssignedSkills ? skillsAppendix(equipment.skills) : '';
+  const told = withAppendix(rendered, appendix);
+  // Who is told nothing else is told where to ask; who is told everything need not read it twice.
+  const beacon = (prime: boolean) => formatBeacon(city.workspace.name, identity, beaconAt, prime);
+  return { whole: beaconPrompt(beacon(told === '' && preset.name !== ''), told), beacon: beacon(false) };
 }
-
-const DEFAULT_BRANCH = 'main';
 
 type Delivery = Pick<RuntimeConfig, 'promptSuffix' | 'promptFlag' | 'nudge'>;
 
@@ -206,6 +277,7 @@ function environmentOf(
   request: ResolveRequest,
   preset: ResolvedPreset,
   workDir: string,
+  primedByHook: boolean,
 ): Readonly<Record<string, string>> {
   const { city, env, program } = options;
   const { agent, sessionName } = request;
@@ -215,7 +287,7 @@ function environmentOf(
     GC_SESSION_NAME: sessionName,
     GC_TEMPLATE: agent.qualifiedName,
     GC_ALIAS: alias,
-    GC_AGENT: request.kind === 'named' ? request.identity : sessionName,
+    GC_AGENT: hasOwnIdentity(request) ? request.identity : sessionName,
     GC_SESSION_ORIGIN: request.kind === 'named' ? 'named' : 'ephemeral',
     BEADS_ACTOR: sessionName,
     GC_DIR: workDir,
@@ -223,12 +295,21 @@ function environmentOf(
     GT_ROOT: city.root,
     GC_CITY: city.root,
     GC_CITY_PATH: city.root,
-    GC_CITY_RUNTIME_DIR: join(city.root, '.gc', 'runtime'),
+    GC_CITY_RUNTIME_DIR: cityRuntimeDir(city.root),
     GC_BEADS: city.beads.provider,
     GC_BIN: program,
+    GC_PROMPT_BY: primedByHook ? 'hook' : 'start',
     BEADS_DOLT_AUTO_START: '0',
   };
-  return sessionEnvironment({ env, provider: preset.env, agent: agent.env, computed });
+  return withTools(city, sessionEnvironment({ env, provider: preset.env, agent: agent.env, computed }));
+}
+
+/** Last on the PATH: a `gc` or `bd` that is there already is the one that an agent uses. */
+function withTools(city: City, env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const tools = join(cityRuntimeDir(city.root), 'bin');
+  if (!existsSync(join(tools, 'gc'))) return env;
+  const path = env['PATH'];
+  return { ...env, PATH: path ? `${path}${delimiter}${tools}` : tools };
 }
 
 /** Empty means unset: an agent of the city must not inherit a rig from whoever started the city. */
@@ -237,10 +318,20 @@ function rigEnvironment(rig: Rig | undefined): Readonly<Record<string, string>> 
   return { GC_RIG: rig.name, GC_RIG_ROOT: rig.path, BEADS_DIR: join(rig.path, '.beads') };
 }
 
-/** The city's scripts are staged beside the agent. */
-async function copiedFiles(city: City): Promise<readonly CopyEntry[]> {
+/**
+ * The city's scripts are staged beside the agent. `own`: without the links to scripts of packs, which earlier programs did
+ * not make.
+ */
+async function copiedFiles(city: City, which: 'all' | 'own'): Promise<readonly CopyEntry[]> {
   const src = join(city.root, 'scripts');
-  const contentHash = await hashPathContent(src);
+  const folders = city.layers.scripts.city;
+  const isOfPack = async (path: string) => {
+    const target = await readlink(path).catch(() => ''); // no link
+    return target !== '' && folders.some((folder) => target.startsWith(folder + sep));
+  };
+  const isLeft =
+    which === 'all' ? isGenerated : async (path: string) => (await isGenerated(path)) || isOfPack(path);
+  const contentHash = await hashPathContent(src, isLeft);
   return contentHash === '' ? [] : [{ src, relDst: join('.gc', 'scripts'), probed: true, contentHash }];
 }
 

@@ -24,6 +24,11 @@ export class Troubles {
     this.#log(text);
   }
 
+  /** It is over. */
+  clear(key: string): void {
+    this.#texts.delete(key);
+  }
+
   /** A pass went well: what troubled earlier passes and operations is over. */
   clearPass(): void {
     for (const key of this.#texts.keys()) {

@@ -83,6 +83,32 @@ describe('applyOverlay', () => {
     await expect(apply()).rejects.toThrow('leads back');
   });
 
+  it("does not follow links out of a pack; the city's own overlay may lead anywhere", async () => {
+    put('pack/overlay/a', 'a');
+    const secret = put('elsewhere/secret', 's');
+    put('pack/shared/b', 'b');
+    symlinkSync('../shared/b', join(root, 'pack/overlay/b'));
+    const staged = (overlay: 'pack' | 'agent') =>
+      stageFiles(
+        {
+          ...EMPTY_RUNTIME_CONFIG,
+          workDir: join(root, overlay),
+          packOverlayDirs: overlay === 'pack' ? [join(root, 'pack/overlay')] : [],
+          overlayDir: overlay === 'agent' ? join(root, 'pack/overlay') : '',
+        },
+        signal,
+      );
+    await staged('pack');
+    symlinkSync(secret, join(root, 'pack/overlay/c'));
+    await expect(staged('pack')).rejects.toThrow(/leads out of its pack/);
+    expect(existsSync(join(root, 'pack/c'))).toBe(false);
+    await staged('agent');
+    expect(read('agent/c')).toBe('s');
+    rmSync(join(root, 'pack/overlay/c'));
+    symlinkSync(dirname(secret), join(root, 'pack/overlay/d'));
+    await expect(staged('pack')).rejects.toThrow(StartFailedError);
+  });
+
   it('never writes through a link in the work dir to a file outside of it', async () => {
     put('home/precious', 'mine');
     put('home/settings.json', '{"mine": true}');

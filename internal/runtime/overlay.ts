@@ -13,7 +13,7 @@ import {
   stat,
   symlink,
 } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { writeFileAtomic } from '../platform/atomic-file.ts';
 import { codeOf, GcError } from '../platform/errors.ts';
 import { isMergeable, mergeSettings } from './overlay-merge.ts';
@@ -30,12 +30,15 @@ interface Copy {
   readonly signal: AbortSignal;
   /** Real paths of the folders above, to notice links that lead back. */
   readonly above: ReadonlySet<string>;
+  /** Real path of the folder that links must not lead out of; `undefined`: they may lead anywhere. */
+  readonly within: string | undefined;
 }
 
 /**
  * Lays an overlay over a work dir: its universal part (everything but `per-provider/`), then `per-provider/<slot>/` of
  * each slot in order, later ones winning. A missing overlay is fine. Links to folders are followed, dangling links are
  * recreated. Files that are there are replaced and keep their mode; the mergeable settings files are merged.
+ * @param within what a pack's overlay must not lead out of, not even through a link; `undefined` for the city's own.
  * @throws GcError `overlay-failed` at the first entry that cannot be copied.
  */
 export async function applyOverlay(
@@ -43,9 +46,11 @@ export async function applyOverlay(
   target: string,
   slots: readonly string[],
   signal: AbortSignal,
+  within?: string,
 ): Promise<void> {
-  const copy: Copy = { existing: 'merge', signal, above: new Set() };
   if (!(await isFolder(source))) return;
+  const root = within === undefined ? undefined : await realpath(within);
+  const copy: Copy = { existing: 'merge', signal, above: new Set(), within: root };
   await copyFolder(source, target, '', copy, (relative) => relative === PER_PROVIDER);
   for (const slot of new Set(slots.filter((name) => name !== ''))) {
     const from = join(source, PER_PROVIDER, slot);
@@ -57,7 +62,7 @@ export async function applyOverlay(
 export async function copyFileOrFolder(source: string, target: string, signal: AbortSignal): Promise<void> {
   const found = await statOrUndefined(source);
   if (!found) return;
-  const copy: Copy = { existing: 'replace', signal, above: new Set() };
+  const copy: Copy = { existing: 'replace', signal, above: new Set(), within: undefined };
   if (found.isDirectory()) await copyFolder(source, target, '', copy, () => false);
   else await copyEntry(source, target, '', copy);
 }
@@ -76,6 +81,7 @@ async function copyFolder(
   skip: (relative: string) => boolean,
 ): Promise<void> {
   const real = await realpath(source);
+  refuseOutside(source, real, copy);
   if (copy.above.has(real))
     throw new GcError('overlay-failed', `the link ${source} leads back to a folder above it`);
   const inside: Copy = { ...copy, above: new Set([...copy.above, real]) };
@@ -92,6 +98,13 @@ async function copyFolder(
   }
 }
 
+function refuseOutside(path: string, real: string, { within }: Copy): void {
+  if (within === undefined || real === within || real.startsWith(within + sep)) return;
+  throw new GcError('overlay-failed', `${path} leads out of its pack, to ${real}`, {
+    next: 'copy the file into the pack',
+  });
+}
+
 async function copyEntry(source: string, target: string, relative: string, copy: Copy): Promise<void> {
   const found = await statOrUndefined(source);
   const there = await lstatOrUndefined(target);
@@ -102,6 +115,7 @@ async function copyEntry(source: string, target: string, relative: string, copy:
     await symlink(await readlink(source), target);
     return;
   }
+  if (copy.within !== undefined) refuseOutside(source, await realpath(source), copy);
   if (!found.isFile()) throw new GcError('overlay-failed', `${source} is neither a file nor a folder`);
   const kept = there?.isFile() ? there.mode & 0o777 : undefined;
   if (copy.existing === 'merge' && there && isMergeable(relative)) {

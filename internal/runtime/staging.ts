@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { GcError, messageOf } from '../platform/errors.ts';
 import { StartFailedError } from './errors.ts';
 import { applyOverlay, copyFileOrFolder } from './overlay.ts';
@@ -18,7 +18,9 @@ type Staged = Pick<
 export async function stageFiles(config: Staged, signal: AbortSignal): Promise<readonly string[]> {
   if (config.workDir === '') return [];
   const slots = [config.providerName, ...config.installAgentHooks];
-  for (const dir of config.packOverlayDirs) await overlay('pack overlay', dir, config.workDir, slots, signal);
+  for (const dir of config.packOverlayDirs) {
+    await overlay('pack overlay', dir, config.workDir, slots, signal, dirname(dir));
+  }
   if (config.overlayDir !== '') await overlay('overlay', config.overlayDir, config.workDir, slots, signal);
   const warnings: string[] = [];
   for (const entry of config.copyFiles) {
@@ -72,9 +74,10 @@ async function overlay(
   workDir: string,
   slots: readonly string[],
   signal: AbortSignal,
+  within?: string,
 ): Promise<void> {
   try {
-    await applyOverlay(dir, workDir, slots, signal);
+    await applyOverlay(dir, workDir, slots, signal, within);
   } catch (error) {
     signal.throwIfAborted();
     throw new StartFailedError('staging-failed', `copying ${what} ${dir}: ${messageOf(error)}`, {

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 /** What the agent program sent as the newest user text of one request. */
 export interface Asked {
   readonly text: string;
+  /** Everything that was said in the conversation so far, reminders of the program included. */
+  readonly whole: string;
   readonly hasTools: boolean;
 }
 
@@ -34,7 +36,7 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
       if (request.url.includes('count_tokens')) return sendJson(response, { input_tokens: 10 });
       const body = parse(Buffer.concat(chunks).toString('utf8'));
       const text = newestUserText(body);
-      if (hasTools(body)) turns.push({ text, hasTools: true });
+      if (hasTools(body)) turns.push({ text, whole: JSON.stringify(body['messages']), hasTools: true });
       return reply(response, body, answerTo(text));
     });
   });

@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { groups } from '../table/table.ts';
 import { complete, type LiveNames } from './complete.ts';
 
+const pack = (binding: string, words: string[]) => ({
+  binding,
+  words,
+  packName: binding,
+  description: 'does',
+});
 const names: LiveNames = {
+  packs: async () => [pack('dolt', ['sql']), pack('dolt', ['backup', 'now']), pack('session', ['x'])],
   of: async (kind) =>
     ({ session: ['mayor', 'proj/worker'], agent: ['mayor', 'worker'], template: ['worker'], city: ['home'] })[
       kind
@@ -44,6 +51,13 @@ describe('completion', () => {
   it('leaves paths to the shell', async () => {
     expect(await offered('start', '')).toBe('paths');
     expect(await offered('status', '--city', '')).toBe('paths');
+  });
+
+  it('offers the commands of packs, but none that the program has itself', async () => {
+    expect(await offered('do')).toEqual(['doctor', 'dolt']);
+    expect(await offered('dolt', '')).toEqual(['sql', 'backup']);
+    expect(await offered('--city', '/c', 'dolt', 'backup', '')).toEqual(['now']);
+    expect(await offered('session', 'x')).toEqual([]);
   });
 
   it('offers nothing where nothing fits', async () => {

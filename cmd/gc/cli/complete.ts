@@ -1,7 +1,12 @@
+import { isCoreWord } from './first-word.ts';
+import type { DescribedCommand } from './pack-help.ts';
+import { nextPackWords } from './pack-words.ts';
 import type { ArgSpec, CommandSpec, Completes, GroupSpec, OptionSpec } from './spec.ts';
 
-/** Live names, asked for only when a word that is one is being completed. */
+/** What is not in the table, asked for only when a word of that kind is being completed. */
 export interface LiveNames {
+  /** The commands that packs of the city bring. */
+  packs(): Promise<readonly DescribedCommand[]>;
   of(kind: 'session' | 'agent' | 'template' | 'city'): Promise<readonly string[]>;
 }
 
@@ -31,7 +36,7 @@ export async function complete(
 ): Promise<CompletionAnswer> {
   const done = words.slice(0, -1);
   const current = words.at(-1) ?? '';
-  const { command, level, positionals, openOption } = walk(groups, done);
+  const { command, level, words: said, positionals, openOption } = walk(groups, done);
   if (openOption) return valuesOf(openOption.completes, groups, current, names);
   const optionWithValue = /^--([\w-]+)=(.*)$/s.exec(current);
   if (optionWithValue) {
@@ -40,7 +45,7 @@ export async function complete(
     return answer.kind === 'paths' ? answer : prefixed(answer.words, `--${optionWithValue[1]}=`);
   }
   if (current.startsWith('-')) return matching(optionsOf(command).flatMap(optionWords), current);
-  if (!command) return matching(level, current);
+  if (!command) return matching([...level, ...(await packLevel(groups, said, names))], current);
   const arg = argAt(command, positionals);
   return valuesOf(arg?.completes, groups, current, names);
 }
@@ -49,6 +54,8 @@ interface Walked {
   readonly command: CommandSpec | undefined;
   /** The words that can come next while no command is chosen. */
   readonly level: readonly Completion[];
+  /** The words so far, without options, while no command is chosen. */
+  readonly words: readonly string[];
   /** How many arguments of the command stand there already. */
   readonly positionals: number;
   /** An option that still waits for its value. */
@@ -56,7 +63,7 @@ interface Walked {
 }
 
 function walk(groups: readonly GroupSpec[], done: readonly string[]): Walked {
-  let path = '';
+  const words: string[] = [];
   let command: CommandSpec | undefined;
   let positionals = 0;
   let openOption: OptionSpec | undefined;
@@ -68,11 +75,30 @@ function walk(groups: readonly GroupSpec[], done: readonly string[]): Walked {
     } else if (command) {
       positionals += 1;
     } else {
-      path = path === '' ? word : `${path} ${word}`;
+      words.push(word);
+      const path = words.join(' ');
       command = groups.flatMap((group) => group.commands).find((spec) => spec.path === path);
     }
   }
-  return { command, level: command ? [] : nextWords(groups, path), positionals, openOption };
+  const level = command ? [] : nextWords(groups, words.join(' '));
+  return { command, level, words, positionals, openOption };
+}
+
+async function packLevel(
+  groups: readonly GroupSpec[],
+  said: readonly string[],
+  names: LiveNames,
+): Promise<readonly Completion[]> {
+  const [first] = said;
+  if (first !== undefined && isCoreWord(groups, first)) return [];
+  const next = [...nextPackWords(await names.packs(), said)];
+  return next
+    .filter(([word]) => said.length > 0 || !isCoreWord(groups, word))
+    .map(([value, { binding, words, description }]) => ({
+      value,
+      explains:
+        said.length === 0 ? `commands of ${binding}` : words.length === said.length ? description : '',
+    }));
 }
 
 const takesValue = (option: OptionSpec, word: string): boolean =>

@@ -15,10 +15,10 @@ This page is generated from the command table (\`npm run docs\`).
 /** `docs/cli.md`: every command with its arguments, options and examples. */
 export function renderCliDocs(groups: readonly GroupSpec[]): string {
   const headings = [...new Set(groups.map((group) => group.heading))];
-  const sections = headings.map((heading) => {
+  const sections = headings.flatMap((heading) => {
     const commands = groups.filter((group) => group.heading === heading).flatMap((group) => group.commands);
     const shown = commands.filter((spec) => !spec.hidden);
-    return `## ${heading}\n\n${shown.map(renderCommand).join('\n')}`;
+    return shown.length === 0 ? [] : [`## ${heading}\n\n${shown.map(renderCommand).join('\n')}`];
   });
   return `${INTRO}\n${sections.join('\n')}`;
 }

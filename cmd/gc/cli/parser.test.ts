@@ -67,7 +67,7 @@ describe('wrong command lines', () => {
       ['session'],
       'gc session: missing subcommand (new, list, attach, peek, nudge, kill, suspend, wake, close, rename, logs)',
     ],
-    [['agent'], 'gc agent: missing subcommand (list, suspend, resume)'],
+    [['agent'], 'gc agent: missing subcommand (list, add, suspend, resume)'],
     [['session', 'lst'], 'gc session: unknown subcommand "lst"; did you mean "list"?'],
     [['--nope'], 'gc: unknown option "--nope"'],
     [['nudge'], "gc nudge: missing required argument 'session'"],

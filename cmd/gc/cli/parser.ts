@@ -126,7 +126,7 @@ class Reading {
     let parent = program;
     if (group.word !== '') {
       const command = program
-        .command(group.word)
+        .command(group.word, group.commands.every((spec) => spec.hidden) ? { hidden: true } : {})
         .summary(group.summary)
         .description(group.summary)
         .usage('<command> [arguments]')

@@ -2,6 +2,7 @@ import { HttpCityApi } from '../../../internal/api/http/city-client.ts';
 import { apiSocketPath } from '../../../internal/controller/control-socket-client.ts';
 import { readRegisteredCities } from '../../../internal/controller/registry.ts';
 import { gcHome } from '../../../internal/platform/paths.ts';
+import { cityInForce } from '../city/city-in-force.ts';
 import { findCity } from '../city/find-city.ts';
 import { complete, type LiveNames } from '../cli/complete.ts';
 import { completionScript, SHELLS } from '../cli/completion-scripts.ts';
@@ -46,6 +47,10 @@ function liveNames(context: Context, city: string | undefined): LiveNames {
     return new HttpCityApi(apiSocketPath(root, context.env), context.clock).status();
   };
   return {
+    async packs() {
+      const found = await cityInForce({ ...context, cityOption: city }).catch(() => undefined); // nothing to offer
+      return found?.commands ?? [];
+    },
     async of(kind) {
       try {
         if (kind === 'city') return registered().map(({ name }) => name);

@@ -1,20 +1,28 @@
 import { loadCity } from '../../../internal/config/load-city.ts';
 import type { CityStatus } from '../../../internal/controller/city-api.ts';
+import { limited } from '../../../internal/controller/limited.ts';
 import { messageOf } from '../../../internal/platform/errors.ts';
 import { cityRoot, withCityAt } from '../city/access.ts';
+import { agentProgram } from '../city/own-programs.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
 import { type Check, type CheckReport, type CheckSubject, fail } from '../doctor/check.ts';
 import { configChecks } from '../doctor/config-checks.ts';
+import { packChecks } from '../doctor/pack-checks.ts';
 import { systemChecks } from '../doctor/system-checks.ts';
 import { renderDoctor } from '../output/doctor-text.ts';
+
+const PACK_CHECKS_AT_ONCE = 4;
 
 export const runDoctor: CommandRun = async (context, input) => {
   const root = await cityRoot(context);
   const config = await loadCity(root, { env: context.env });
-  const subject = { root, env: context.env, config, ...(await ask(context, root)) };
+  const { env, signal, commands } = context;
+  const subject = { root, env, config, commands, signal, ...(await ask(context, root)) };
   const reports: CheckReport[] = [];
   for (const check of [...configChecks, ...systemChecks]) reports.push(await runCheck(check, subject));
+  const ofPacks = config.kind === 'ok' ? packChecks(config.city, agentProgram(context.self)) : [];
+  reports.push(...(await limited(PACK_CHECKS_AT_ONCE, ofPacks, (check) => runCheck(check, subject))));
   const failed = reports.some((report) => report.level === 'fail');
   context.out.write(
     context.json

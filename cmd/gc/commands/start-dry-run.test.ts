@@ -47,6 +47,29 @@ named_sessions:
     expect(readdirSync(root)).toEqual(['city.yaml']);
   });
 
+  it('counts the floors of pools, and says what cannot start', async () => {
+    const ran = await dryRun(`
+workspace: { name: c, provider: claude }
+agents:
+  - { name: mayor }
+  - { name: coder, start_command: sleep 9, min_active_sessions: 2, max_active_sessions: 5 }
+  - { name: dog, start_command: sleep 9, max_active_sessions: 3 }
+named_sessions: [{ template: mayor, mode: always }]
+`);
+    expect(ran.code).toBe(0);
+    expect(ran.out).toBe(
+      [
+        'Dry-run: 3 agent(s) would start in city "c"',
+        '  coder-1                         session=coder-1',
+        '  coder-2                         session=coder-2',
+        '  mayor                           session=mayor',
+        '1 agent(s) cannot start: provider not found in PATH: "claude" (provider "claude")',
+        'No side effects executed (--dry-run).',
+        '',
+      ].join('\n'),
+    );
+  });
+
   it('says when nothing would start', async () => {
     const ran = await dryRun('workspace: { name: c }\nagents: [{ name: a, start_command: sleep 9 }]\n');
     expect(ran.out).toContain('Dry-run: 0 agent(s) would start in city "c"\n  (no agents to start)\n');

@@ -1,22 +1,29 @@
 import type { City } from '../../../internal/config/city.ts';
+import { type LookPath, resolvePreset } from '../../../internal/config/preset/resolve-preset.ts';
 import { desiredRequests } from '../../../internal/controller/desired-state.ts';
-import { loadChecked } from '../city/load-city.ts';
+import { decidePools } from '../../../internal/controller/pools.ts';
+import type { ResolveRequest } from '../../../internal/controller/template-resolve.ts';
+import { NO_WORK } from '../../../internal/controller/work-facts.ts';
+import { messageOf } from '../../../internal/platform/errors.ts';
+import { findProgram } from '../city/find-program.ts';
+import { loadWithPacks } from '../city/provide-packs.ts';
 import type { Context } from '../context.ts';
 import { padTo } from '../output/width.ts';
 
 const NAME_COLUMNS = 30;
 
-/** Prints which sessions a start would bring up. Reads the city file and nothing else. */
+/** Prints which sessions a start would bring up. Starts nothing and leaves nothing behind. */
 export async function printDryRun(context: Context, root: string): Promise<number> {
-  const city = await loadChecked(context, root);
-  context.out.write(dryRunText(city));
+  const city = await loadWithPacks(context, root, { onlyLooks: true });
+  context.out.write(dryRunText(city, (program) => findProgram(context.env, program)));
   return 0;
 }
 
 /** Source of the text: Gas City `gc start --dry-run`. */
-export function dryRunText(city: City): string {
+export function dryRunText(city: City, lookPath: LookPath): string {
   const always = { ...city, namedSessions: city.namedSessions.filter((named) => named.mode === 'always') };
-  const requests = desiredRequests(always, []);
+  const floors = decidePools({ city, records: [], work: NO_WORK, counts: new Map(), called: new Set() });
+  const requests = desiredRequests(always, [], floors.slots);
   const starting = requests.filter((request) => !request.suspended);
   const lines = starting
     .map((request) => `  ${padTo(request.identity, NAME_COLUMNS)}  session=${request.sessionName}`)
@@ -25,7 +32,21 @@ export function dryRunText(city: City): string {
   return `${[
     `Dry-run: ${starting.length} agent(s) would start in city "${city.workspace.name}"`,
     ...(lines.length > 0 ? lines : ['  (no agents to start)']),
+    ...cannotStart(city, starting, lookPath),
     ...(suspended > 0 ? [`${suspended} agent(s) suspended`] : []),
     'No side effects executed (--dry-run).',
   ].join('\n')}\n`;
+}
+
+/** Why some of them would fail at once, each reason said once. */
+function cannotStart(city: City, requests: readonly ResolveRequest[], lookPath: LookPath): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { agent } of requests) {
+    try {
+      resolvePreset(city, agent, lookPath);
+    } catch (error) {
+      counts.set(messageOf(error), (counts.get(messageOf(error)) ?? 0) + 1);
+    }
+  }
+  return [...counts].map(([why, count]) => `${count} agent(s) cannot start: ${why}`);
 }

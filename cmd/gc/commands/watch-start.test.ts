@@ -70,6 +70,7 @@ describe('watching a start', () => {
     expect(code).toBe(1);
     expect(out).toContain('  w         failed            exit 127: not found\n');
     expect(out).toContain('1 of 2 running, 1 failed. The city keeps trying.\n');
+    expect(out).toMatch(/^ {2}gc explain w {2,}/m);
   });
 
   it('ends at Ctrl-C with a word, the city untouched', async () => {

@@ -6,6 +6,7 @@ import { isUnreachable } from '../city/access.ts';
 import type { Context } from '../context.ts';
 import {
   countText,
+  failedCommands,
   nameColumnsOf,
   nextCommands,
   pictureOf,
@@ -103,7 +104,8 @@ class StartScreen {
     const keeps = failed ? ' The city keeps trying.' : '';
     out.write(`${countText(picture.rows)}${keeps}\n`);
     if (!out.isTTY && !failed) out.write('City started under supervisor.\n');
-    if (!failed && picture.rows.length > 0) out.write(`\n${nextCommands(status, picture.rows, gc)}`);
+    if (failed) out.write(`\n${failedCommands(picture.rows, gc)}`);
+    else if (picture.rows.length > 0) out.write(`\n${nextCommands(status, picture.rows, gc)}`);
     return failed ? 1 : 0;
   }
 

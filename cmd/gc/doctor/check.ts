@@ -1,6 +1,7 @@
 import type { LoadResult } from '../../../internal/config/load-city.ts';
 import type { CityStatus } from '../../../internal/controller/city-api.ts';
 import type { Environment } from '../../../internal/platform/paths.ts';
+import type { GroupSpec } from '../cli/spec.ts';
 
 export type CheckLevel = 'ok' | 'warn' | 'fail';
 
@@ -22,6 +23,10 @@ export interface CheckSubject {
   readonly status: CityStatus | Error;
   /** A controller answered. */
   readonly live: boolean;
+  /** The program's own commands. */
+  readonly commands: readonly GroupSpec[];
+  /** Aborts at Ctrl-C. */
+  readonly signal: AbortSignal;
 }
 
 export interface Check {

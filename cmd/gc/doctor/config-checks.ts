@@ -4,6 +4,7 @@ import type { ConfigProblem } from '../../../internal/config/city.ts';
 import { resolvePreset } from '../../../internal/config/preset/resolve-preset.ts';
 import { messageOf } from '../../../internal/platform/errors.ts';
 import { findProgram } from '../city/find-program.ts';
+import { isCoreWord } from '../cli/first-word.ts';
 import { type Check, fail, ok, warn } from './check.ts';
 
 const SHOWN_PROBLEMS = 10;
@@ -44,6 +45,25 @@ function placed({ position, message }: ConfigProblem, root: string): string {
     : message;
 }
 
+/** What is tolerated for the sake of old files hides a typing error all the same. */
+const configNotes: Check = {
+  name: 'config-notes',
+  async run({ root, config, commands: core }) {
+    if (config.kind !== 'ok')
+      return warn('not checked: the city file has errors', 'gc config show --validate');
+    const { notes, commands } = config.city;
+    const hidden = new Set(commands.map(({ binding }) => binding).filter((word) => isCoreWord(core, word)));
+    const details = [
+      ...notes.map((note) => placed(note, root)),
+      ...[...hidden].map(
+        (word) => `the commands of "${word}" cannot be called: gc ${word} is a command itself`,
+      ),
+    ];
+    if (details.length === 0) return ok('none');
+    return ok(`${details.length} thing(s) without effect: ${details[0] ?? ''}`, details);
+  },
+};
+
 const agentPrograms: Check = {
   name: 'agent-programs',
   async run({ config, env }) {
@@ -53,17 +73,20 @@ const agentPrograms: Check = {
     const lookPath = (program: string) => findProgram(env, program);
     const found: string[] = [];
     const missing: string[] = [];
+    const reasons = new Map<string, string[]>();
     for (const agent of city.agents) {
       try {
         const preset = resolvePreset(city, agent, lookPath);
         found.push(`${agent.qualifiedName}: ${preset.command}`);
       } catch (error) {
-        missing.push(`${agent.qualifiedName}: ${messageOf(error)}`);
+        const why = messageOf(error);
+        missing.push(`${agent.qualifiedName}: ${why}`);
+        reasons.set(why, [...(reasons.get(why) ?? []), agent.qualifiedName]);
       }
     }
     if (missing.length > 0) {
       return fail(
-        missing[0] ?? '',
+        [...reasons].map(([why, names]) => `${why}: ${firstAndMore(names)}`).join('; '),
         'install the program, or name another provider in the city file',
         missing,
       );
@@ -71,6 +94,10 @@ const agentPrograms: Check = {
     return ok(`found for all ${city.agents.length} agent(s)`, found);
   },
 };
+
+function firstAndMore([first = '', ...more]: readonly string[]): string {
+  return more.length === 0 ? first : `${first} and ${more.length} more`;
+}
 
 const rigs: Check = {
   name: 'rigs',
@@ -92,4 +119,4 @@ const rigs: Check = {
 };
 
 /** What can be known from the city file alone. */
-export const configChecks: readonly Check[] = [cityStructure, cityConfig, agentPrograms, rigs];
+export const configChecks: readonly Check[] = [cityStructure, cityConfig, configNotes, agentPrograms, rigs];

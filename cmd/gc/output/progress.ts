@@ -182,7 +182,7 @@ export function nameColumnsOf(rows: readonly StartRow[], columns: number): numbe
 export function countText(rows: readonly StartRow[]): string {
   const count = (stage: StartStage) => rows.filter((row) => row.stage === stage).length;
   if (rows.length === 0)
-    return 'No session is wanted yet; a named session with mode "always" starts by itself.';
+    return 'No session is wanted yet; work, or a named session in mode "always", wants one.';
   const parts = [`${count('ready')} of ${rows.length} running`];
   const say = (stage: StartStage, one: string, many: string) => {
     const n = count(stage);
@@ -197,15 +197,34 @@ export function countText(rows: readonly StartRow[]): string {
   return `${parts.join(', ')}.`;
 }
 
+/** The commands that a person will want after a start in which something failed. */
+export function failedCommands(rows: readonly StartRow[], gc: string): string {
+  const failed = rows.find((row) => row.stage === 'failed') ?? rows[0];
+  return commandLines(
+    [
+      [`gc explain ${shellWord(failed?.name ?? '<session>')}`, 'what happened to it, and what helps'],
+      ['gc doctor', 'what is missing on this machine'],
+      ['gc stop', 'end the city'],
+    ],
+    gc,
+  );
+}
+
 /** The commands that a person will want next. */
 export function nextCommands(status: CityStatus, rows: readonly StartRow[], gc: string): string {
   const session = shellWord(rows.find((row) => row.stage === 'ready')?.name ?? rows[0]?.name ?? '<session>');
-  const lines: readonly (readonly [string, string])[] = [
-    ['gc status', 'who works, who waits for you'],
-    [`gc nudge ${session} "hello"`, 'say something'],
-    [`gc session attach ${session}`, `sit down at its terminal (${leaveHint(status.provider)})`],
-    ['gc stop', 'end the city'],
-  ];
+  return commandLines(
+    [
+      ['gc status', 'who works, who waits for you'],
+      [`gc nudge ${session} "hello"`, 'say something'],
+      [`gc session attach ${session}`, `sit down at its terminal (${leaveHint(status.provider)})`],
+      ['gc stop', 'end the city'],
+    ],
+    gc,
+  );
+}
+
+function commandLines(lines: readonly (readonly [string, string])[], gc: string): string {
   const commands = lines.map(([command, why]) => [typed(command, gc), why] as const);
   const columns = Math.max(...commands.map(([command]) => widthOf(command)));
   return commands.map(([command, why]) => `  ${padTo(command, columns)}   ${why}\n`).join('');

@@ -13,7 +13,8 @@ const init: CommandSpec = {
   details:
     'Writes city.yaml, the prompt of one agent called mayor, and a .gitignore. Nothing is started. When no agent ' +
     'program is found on the PATH, the city gets a scripted demo agent, so that everything can be tried at once. ' +
-    'A folder that holds a city is left as it is.',
+    'A folder that holds a city is left as it is. With --from or --file the city is a copy under a new name; comments ' +
+    'and keys of its file stay, and a copy that does not load is taken away again.',
   args: [
     { name: 'path', summary: 'the folder; it is created when missing', optional: true, completes: 'path' },
   ],
@@ -26,10 +27,20 @@ const init: CommandSpec = {
       summary: 'mayor: one agent; team: a mayor and two workers',
       completes: ['mayor', 'team'],
     },
+    {
+      name: 'from',
+      value: 'folder',
+      summary:
+        'copy a city: a folder, or an example: gastown, swarm, lifecycle, hyperscale, claude, quickstart, k8s',
+      completes: 'path',
+    },
+    { name: 'file', value: 'file', summary: 'take this city file', completes: 'path' },
+    { name: 'skip-provider-readiness', summary: 'nothing is asked of providers here', hidden: true },
   ],
   examples: [
     { command: 'gc init my-city', explains: 'one agent, with the first agent program that is found' },
     { command: 'gc init my-city --provider demo --template team', explains: 'three scripted agents, no key' },
+    { command: 'gc init my-city --from gastown', explains: 'an example that comes with the program' },
   ],
   load: async () => (await import('../commands/init.ts')).runInit,
 };

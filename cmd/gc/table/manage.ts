@@ -11,6 +11,22 @@ const agentList: CommandSpec = {
   load: async () => (await import('../commands/agent.ts')).runAgentList,
 };
 
+const agentAdd: CommandSpec = {
+  path: 'agent add',
+  summary: 'Add an agent as a folder of the city.',
+  details:
+    'Writes agents/<name>/prompt.template.md, and a manifest when there is something to say in one. The city file is not touched.',
+  options: [
+    { name: 'name', value: 'name', summary: 'name of the agent; <rig>/<name> works in that rig' },
+    { name: 'dir', value: 'rig', summary: 'the rig that it works in (default: the city)' },
+    { name: 'prompt-template', value: 'file', summary: 'copy this as its prompt', completes: 'path' },
+    { name: 'suspended', summary: 'keep it down until gc agent resume' },
+  ],
+  examples: [{ command: 'gc agent add --name reviewer', explains: 'then write its prompt' }],
+  city: true,
+  load: async () => (await import('../commands/agent-add.ts')).runAgentAdd,
+};
+
 const agentSuspend: CommandSpec = {
   path: 'agent suspend',
   summary: 'Keep all sessions of an agent down; written into the city file.',
@@ -32,22 +48,27 @@ const agentResume: CommandSpec = {
 export const agentGroup: GroupSpec = {
   word: 'agent',
   heading: 'Configuration',
-  summary: 'List, suspend and resume agents.',
+  summary: 'List, add, suspend and resume agents.',
   bare: 'error',
-  commands: [agentList, agentSuspend, agentResume],
+  commands: [agentList, agentAdd, agentSuspend, agentResume],
 };
 
 const configShow: CommandSpec = {
   path: 'config show',
   summary: 'Print the city as it was understood, or check it.',
+  details:
+    'Prints what is in force: fragments and packs put in, patches applied, defaults left out. It is for reading and for ' +
+    'scripts: a city with packs does not load from it again. --provenance says which file, line and layer (fragment, ' +
+    'pack, patch, override, global) gave what. --validate also prints notes: what is tolerated for the sake of old files.',
   options: [
-    { name: 'validate', summary: 'only check; every error with file, line and column' },
-    { name: 'provenance', summary: 'print which file each part comes from' },
+    { name: 'validate', summary: 'only check; every error, warning and note with file, line and column' },
+    { name: 'provenance', summary: 'print where each part comes from; with --json every single value' },
     JSON_OPTION,
   ],
   examples: [
-    { command: 'gc config show', explains: 'TOML, with all defaults filled in' },
+    { command: 'gc config show', explains: 'TOML, packs included' },
     { command: 'gc config show --validate', explains: 'exit code 1 when something is wrong' },
+    { command: 'gc config show --provenance', explains: 'files, packs, agents, and who changed them' },
   ],
   city: true,
   load: async () => (await import('../commands/config.ts')).runConfigShow,
@@ -55,23 +76,53 @@ const configShow: CommandSpec = {
 
 const configExplain: CommandSpec = {
   path: 'config explain',
-  summary: "Print each agent's values and the files that set them.",
+  summary: "Print each agent's values with the file, line and layer that set them.",
+  details:
+    'A value that a patch, an override or a pack for all agents set says so. Agents that are made for a preset, not ' +
+    'written by anybody, are shown when they are named.',
   options: [
     { name: 'agent', value: 'name', summary: 'only this agent', completes: 'agent' },
     { name: 'rig', value: 'name', summary: 'only agents of this rig' },
     JSON_OPTION,
   ],
-  examples: [{ command: 'gc config explain --agent mayor', explains: 'where each value was written' }],
+  examples: [
+    { command: 'gc config explain --agent mayor', explains: 'where each value was written' },
+    { command: 'gc config explain --rig frontend', explains: "the rig's agents, with its overrides" },
+  ],
   city: true,
   load: async () => (await import('../commands/config.ts')).runConfigExplain,
+};
+
+const configConvert: CommandSpec = {
+  path: 'config convert',
+  summary: 'Write the city file in the other format, YAML or TOML, with its comments.',
+  details:
+    'The data is the same, comments and the order of keys stay; TOML wants values before tables. Anchors are written ' +
+    'out. With --write the old file goes only after the city was loaded from the new one and is the same.',
+  options: [
+    {
+      name: 'to',
+      value: 'format',
+      summary: 'toml or yaml (default: the other one)',
+      completes: ['toml', 'yaml'],
+    },
+    { name: 'all', summary: 'also its fragments, and the manifests of its packs and agent folders' },
+    { name: 'write', summary: 'replace the files; otherwise the new text is printed' },
+  ],
+  examples: [
+    { command: 'gc config convert', explains: 'look at it first' },
+    { command: 'gc config convert --to yaml --all --write', explains: 'move a whole city to YAML' },
+  ],
+  city: true,
+  load: async () => (await import('../commands/config-convert.ts')).runConfigConvert,
 };
 
 export const configGroup: GroupSpec = {
   word: 'config',
   heading: 'Configuration',
-  summary: 'Read and check the city file.',
+  summary: 'Read, check and convert the city file.',
   bare: 'help',
-  commands: [configShow, configExplain],
+  commands: [configShow, configExplain, configConvert],
 };
 
 const supervisorRun: CommandSpec = {

@@ -1,21 +1,37 @@
 import type { CommandSpec, GroupSpec } from '../cli/spec.ts';
+import { agentSideGroup, internalGroup, skillGroup } from './agent-side.ts';
 import { cityGroup } from './city.ts';
 import { conformanceGroup } from './conformance.ts';
+import { formulaGroup, orderGroup } from './formula.ts';
 import { machineGroup } from './machine.ts';
 import { agentGroup, configGroup, supervisorGroup } from './manage.ts';
+import { importGroup, packGroup } from './packs.ts';
+import { rigGroup } from './rig.ts';
 import { sessionGroup } from './session.ts';
 import { talkGroup } from './talk.ts';
+import { workGroup } from './work.ts';
+import { worktreeGroup } from './worktree.ts';
 
 /** Every command of the program, in the order of the help. */
 export const groups: readonly GroupSpec[] = [
   cityGroup,
   talkGroup,
+  agentSideGroup,
+  workGroup,
+  formulaGroup,
+  orderGroup,
   sessionGroup,
   agentGroup,
+  rigGroup,
+  worktreeGroup,
+  skillGroup,
   configGroup,
+  importGroup,
+  packGroup,
   supervisorGroup,
   conformanceGroup,
   machineGroup,
+  internalGroup,
 ];
 
 export const allCommands: readonly CommandSpec[] = groups.flatMap((group) => group.commands);

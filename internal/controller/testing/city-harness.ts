@@ -11,11 +11,14 @@ import { CityRuntime } from '../city-runtime.ts';
 import type { ConfigWatchEvents } from '../config-watch.ts';
 import { LocalCityApi } from '../local-city-api.ts';
 import { type OpenedCity, openCity } from '../open-city.ts';
+import type { RunCommand } from '../run-command.ts';
 import { type Faults, MortalClock, mortalProvider } from './mortal.ts';
 
 export interface HarnessOptions {
   readonly seed?: number;
   readonly faults?: Faults;
+  /** Instead of real processes. */
+  readonly runCommand?: RunCommand;
 }
 
 /** One city in a folder of its own, on a fake clock and the fake provider, whose controllers come and go. */
@@ -26,6 +29,7 @@ export class CityHarness {
   readonly lines: string[] = [];
   readonly #seed: number;
   readonly #faults: Faults | undefined;
+  readonly #runCommand: RunCommand | undefined;
   #mortalClock: MortalClock | undefined;
   /** Of the controller that runs, or ran last: its process was killed. */
   killed = false;
@@ -40,6 +44,7 @@ export class CityHarness {
     this.provider = new FakeProvider(this.clock);
     this.#seed = options.seed ?? 1;
     this.#faults = options.faults;
+    this.#runCommand = options.runCommand;
     this.writeConfig(yaml);
   }
 
@@ -104,6 +109,7 @@ export class CityHarness {
         return { rewatch: () => undefined };
       },
       isPressed: () => false,
+      ...(this.#runCommand ? { runCommand: this.#runCommand } : {}),
     });
     this.#runtime = runtime;
     this.#api = undefined;
@@ -229,12 +235,15 @@ const noop = () => undefined;
 async function realWork(): Promise<void> {
   for (let quiet = 0; quiet < QUIET_ROUNDS; ) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    const atWork = process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
+    const atWork = process.getActiveResourcesInfo().some((resource) => FILE_WORK.test(resource));
     quiet = atWork ? 0 : quiet + 1;
   }
 }
 
 const QUIET_ROUNDS = 6;
+
+/** Requests to files, and the closing of one. */
+const FILE_WORK = /^(?:FSReq|CloseReq|FileHandle)/;
 
 /** A city of always-wanted sessions of these agents. */
 export function cityYaml(

@@ -3,7 +3,7 @@ import type { Observation, Survey } from '../../runtime/provider.ts';
 import { EMPTY_RUNTIME_CONFIG } from '../../runtime/runtime-config.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { toSessionRecord } from '../../session/record-codec.ts';
-import type { Desired, OrderedSurvey, ResolvedDesired } from '../model.ts';
+import { type Desired, NO_DEMAND, type OrderedSurvey, type ResolvedDesired } from '../model.ts';
 import type { PlanInput } from '../plan.ts';
 
 /** Wall clock of every fixture. */
@@ -132,9 +132,11 @@ export function aPlanInput(scene: PlanScene = {}): PlanInput {
     exits: new Map(),
     pending: new Set(),
     infrastructureLost: undefined,
+    watchingSince: NOW - 3_600_000,
     watched: true,
     startSlots: 5,
     driftDrainTimeoutMs: 120_000,
+    demand: NO_DEMAND,
     stopping: false,
     lastDecisions: new Map(),
     ...scene.over,
