@@ -1,6 +1,7 @@
 import { instanceName, resolvedMax, supportsExpansion } from '../config/capacity.ts';
 import type { Agent, City } from '../config/city.ts';
-import { baseName } from '../config/qualified-name.ts';
+import { baseName, qualifiedName } from '../config/qualified-name.ts';
+import { identityOfSession } from './session-name.ts';
 
 export interface FoundAgent {
   readonly agent: Agent;
@@ -11,30 +12,43 @@ export interface FoundAgent {
 type AgentCity = Pick<City, 'agents' | 'namedSessions' | 'rigs' | 'workspace'>;
 
 /**
- * The agent that a word means: in a rig one of that rig first; then a qualified name; a named session; an instance of a
- * qualified name; last a bare name or instance, when exactly one agent answers to it. Source: Gas City's agent resolution.
+ * The agent that a word means: in a rig one of that rig first; then a qualified name; a named session; the name of its
+ * session; last a shorter name or an instance, when exactly one agent answers to it. Source: Gas City's agent resolution.
  */
 export function findAgent(city: AgentCity, word: string, rig = ''): FoundAgent | undefined {
+  const [only, second] = agentsMeant(city, word, rig);
+  return second ? undefined : only;
+}
+
+/** All that a word may mean: several when it is too short. */
+export function agentsMeant(city: AgentCity, word: string, rig = ''): readonly FoundAgent[] {
   const exact = (name: string): FoundAgent | undefined => {
-    const agent = city.agents.find(({ qualifiedName }) => qualifiedName === name);
+    const agent = city.agents.find((candidate) => candidate.qualifiedName === name);
     return agent && { agent, identity: name };
   };
   const isBare = !word.includes('/');
   const found =
-    (isBare && rig !== '' ? exact(`${rig}/${word}`) : undefined) ?? exact(word) ?? namedSession(city, word);
-  if (found) return found;
-  const candidates = city.agents.flatMap((agent): readonly FoundAgent[] => {
-    if (isBare && agent.name === word) return [{ agent, identity: agent.qualifiedName }];
+    (isBare && rig !== '' ? exact(`${rig}/${word}`) : undefined) ??
+    exact(word) ??
+    namedSession(city, word) ??
+    exact(identityOfSession(city, word));
+  if (found) return [found];
+  return city.agents.flatMap((agent): readonly FoundAgent[] => {
+    if (shorterNames(agent).includes(word)) return [{ agent, identity: agent.qualifiedName }];
     const identity = instanceOf(city, agent, word);
     return identity === undefined ? [] : [{ agent, identity }];
   });
-  return candidates.length === 1 ? candidates[0] : undefined;
+}
+
+/** `rig/binding.name` is also `binding.name`, `name` and `rig/name`. */
+function shorterNames(agent: Agent): readonly string[] {
+  return [baseName(agent.qualifiedName), agent.name, qualifiedName(agent.dir, '', agent.name)];
 }
 
 function namedSession(city: AgentCity, identity: string): FoundAgent | undefined {
   const named = city.namedSessions.find((session) => session.identity === identity);
   const agent =
-    named && city.agents.find(({ qualifiedName }) => qualifiedName === named.templateQualifiedName);
+    named && city.agents.find((candidate) => candidate.qualifiedName === named.templateQualifiedName);
   return agent && { agent, identity };
 }
 

@@ -154,7 +154,6 @@ describe('public reports about drift', () => {
     const h = await city(['agents: [{ name: p, start_command: run-p, min_active_sessions: 3 }]']);
     await h.running(3);
     const records = await h.records();
-    console.log(records.map((r) => r.metadata['core_hash_breakdown']), h.provider.log.lastStartConfig('p-1'), h.provider.log.lastStartConfig('p-2'));
     expect(new Set(records.map((record) => record.startedConfigHash)).size).toBe(1);
     expect(new Set(records.map((record) => record.alias)).size).toBe(3);
     await h.pass(60_000);
