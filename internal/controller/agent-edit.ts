@@ -1,23 +1,15 @@
-import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Agent, City } from '../config/city.ts';
 import { isToml } from '../config/document/read-source.ts';
 import { setSuspended } from '../config/edit/edit-city.ts';
-import { writeFileAtomic } from '../platform/atomic-file.ts';
-import type { Clock } from '../platform/clock.ts';
+import { type EditPlace, fileEditIo } from '../config/edit/file-edit.ts';
 import { GcError } from '../platform/errors.ts';
-import { acquireLifetimeLock } from '../platform/lifetime-lock.ts';
-
-const EDIT_LOCK_WAIT_MS = 5_000;
-const EDIT_LOCK_POLL_MS = 50;
-const NEW_FILE_MODE = 0o644;
 
 /**
  * Writes `suspended` where the agent is declared, and nothing else of the file. A pack is not edited: it belongs to others.
- * @throws EditError, GcError `config-locked`, `agent-in-pack`
+ * @throws EditError, GcError `config-locked`, `agent-in-pack`, `set-by-patch`
  */
 export async function suspendAgentInFile(
-  place: { readonly gcDir: string; readonly clock: Clock },
+  place: EditPlace,
   city: City,
   agent: Agent,
   suspended: boolean,
@@ -26,10 +18,19 @@ export async function suspendAgentInFile(
     if (agent.suspended === suspended) return;
     throw definedElsewhere(city, agent, suspended);
   }
-  await setSuspended(city, { kind: 'agent', qualifiedName: agent.qualifiedName }, suspended, {
-    withLock: (_file, work) => withEditLock(place, work),
-    write: async (file, text) => writeFileAtomic(file, text, await modeOf(file)),
-    remove: (file) => rm(file),
+  refusePatched(city, agent);
+  const target = { kind: 'agent', qualifiedName: agent.qualifiedName } as const;
+  await setSuspended(city, target, suspended, fileEditIo(place));
+}
+
+/** What a patch says wins over the declaration: editing that would change nothing. */
+function refusePatched(city: City, agent: Agent): void {
+  const path = `agents[${city.agents.indexOf(agent)}].suspended`;
+  const layer = city.provenance.layerOf(path);
+  const position = city.provenance.positionOf(path);
+  if (!position || !/^(patch|override) /.test(layer ?? '')) return;
+  throw new GcError('set-by-patch', `"suspended" of agent "${agent.qualifiedName}" is set by a ${layer}`, {
+    next: `edit it there: ${position.file}:${position.line}`,
   });
 }
 
@@ -43,37 +44,4 @@ function definedElsewhere(city: City, agent: Agent, suspended: boolean): GcError
   return new GcError('agent-in-pack', `agent ${name} is ${where} — use [[patches]] to override`, {
     next: [`add to ${city.file}:`, ...lines.map((line) => `    ${line}`)].join('\n'),
   });
-}
-
-async function withEditLock<T>(
-  place: { readonly gcDir: string; readonly clock: Clock },
-  work: () => Promise<T>,
-): Promise<T> {
-  const { gcDir, clock } = place;
-  const deadline = clock.monotonic() + EDIT_LOCK_WAIT_MS;
-  for (;;) {
-    const lock = acquireLifetimeLock(join(gcDir, 'config-edit.lock'), {});
-    if (lock) {
-      try {
-        return await work();
-      } finally {
-        lock.release();
-      }
-    }
-    if (clock.monotonic() > deadline) {
-      throw new GcError('config-locked', 'another command is editing the config', {
-        next: 'try again in a moment',
-      });
-    }
-    await clock.sleep(EDIT_LOCK_POLL_MS);
-  }
-}
-
-async function modeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).mode & 0o777;
-  } catch {
-    // A new file.
-    return NEW_FILE_MODE;
-  }
 }

@@ -32,6 +32,8 @@ export interface SeenDemand {
 export class DemandWatch {
   readonly #options: DemandOptions;
   readonly #progressAt = new Map<string, number>();
+  /** When work was looked at first, milliseconds since the epoch. */
+  #knownSince: number | undefined;
   #marker = '';
   #work: WorkFacts = NO_WORK;
   #last: { readonly key: readonly unknown[]; readonly seen: SeenDemand } | undefined;
@@ -74,10 +76,18 @@ export class DemandWatch {
       demand: {
         wanted,
         busy: pools.busy,
-        progressAt: new Map(this.#progressAt),
+        progressAt: this.#progress(city),
         opaque: new Set(counts.keys()),
       },
     };
+  }
+
+  /** What was taken before the first look is not known: there may have been progress. */
+  #progress(city: City): ReadonlyMap<string, number> {
+    const unknownUntil = this.#knownSince;
+    if (unknownUntil === undefined) return new Map(this.#progressAt);
+    const templates = poolAgents(city).map((agent) => agent.qualifiedName);
+    return new Map([...templates.map((name) => [name, unknownUntil] as const), ...this.#progressAt]);
   }
 
   async #readWork(city: City): Promise<void> {
@@ -91,6 +101,7 @@ export class DemandWatch {
       beads.ready(),
     ]);
     const work = workFacts({ open, inProgress, ready });
+    this.#knownSince ??= this.#options.now();
     this.#noteProgress(work);
     this.#work = work;
     this.#marker = marker;

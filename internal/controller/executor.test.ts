@@ -110,7 +110,7 @@ describe('an operation', () => {
       Promise.reject(new StartFailedError('prompt-uncertain', 'cut off while its prompt was typed'));
     const { desired, sessionName } = start;
     const goOn: Action = { kind: 'continue-start', sessionName, record: left, desired };
-    expect(await h.settled(engine.executor.run(goOn))).toMatchObject({ kind: 'undecided' });
+    expect(await h.settled(engine.executor.run(goOn))).toMatchObject({ kind: 'over' });
     expect(h.provider.sessions.has('a')).toBe(false);
     const [record] = await parts.store.list('open');
     expect(record).toMatchObject({ state: 'asleep', pendingCreateClaim: true, lastWokeAt: undefined });

@@ -62,13 +62,17 @@ export function isFinished(
   exit: Death['exit'],
 ): boolean {
   const { wanted, busy, progressAt, opaque } = input.demand;
-  const complains = exit !== undefined && exit.code !== 0;
-  if (!isPoolManaged(record) || complains || busy.has(record.sessionName)) return false;
+  if (!isPoolManaged(record) || complains(exit) || busy.has(record.sessionName)) return false;
   if (!wanted.has(record.sessionName)) return true;
   const beganAt = record.lastWokeAt ?? record.createdAt;
   if (opaque.has(record.template) && input.now - beganAt >= STABLE_UPTIME_MS) return true;
   const progress = progressAt.get(record.template);
   return progress !== undefined && progress >= beganAt;
+}
+
+/** An agent that takes its own terminal away leaves no exit code, and no complaint. */
+export function complains(exit: Death['exit']): boolean {
+  return exit !== undefined && (exit.signal !== undefined || (exit.code ?? 0) !== 0);
 }
 
 function planStart(input: PlanInput, draft: PlanDraft, session: DeadSession): void {

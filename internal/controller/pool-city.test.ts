@@ -135,6 +135,30 @@ describe('a pool without a scale check of its own', () => {
     expect(await h.city.db.events.list({ type: 'session.crashed' })).toEqual([]);
   });
 
+  it.each([{ code: 0 }, {}])(
+    'an agent that is done before it was ready did not crash either: %j',
+    async (exit) => {
+      const h = city(poolYaml());
+      await h.up();
+      await h.running(1);
+      h.provider.scripts.fallback = { delayMs: 5_000 };
+      for (let round = 1; round <= 5; round += 1) {
+        const bead = await work(h);
+        h.runtime.poke();
+        await are(h, 'polecat-1');
+        await take(h, bead.id, 'polecat-1');
+        await h.pass(1_000);
+        await finish(h, bead.id);
+        h.provider.crash('polecat-1', exit);
+        await h.until(async () => (await poolRecords(h)).length === 0, 10_000);
+        expect(h.starts('polecat-1')).toBe(round);
+      }
+      const told = await h.city.db.events.list({});
+      expect(told.filter(({ type }) => /crashed|quarantined/.test(type))).toEqual([]);
+      expect(told.filter(({ message }) => message === 'finished its work')).toHaveLength(5);
+    },
+  );
+
   it('goes on at once with the next piece when one is done', async () => {
     const h = city(poolYaml(['max_active_sessions: 2']).replace('    max_active_sessions: 3\n', ''));
     await h.up();

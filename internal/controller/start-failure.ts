@@ -13,6 +13,8 @@ import type { SessionRecord } from '../session/record.ts';
 import { type Ending, endingOf, type OwnDeath, ownEnding } from './endings.ts';
 import type { ExecutorContext } from './executor.ts';
 import type { Operation } from './operation.ts';
+import { complains } from './plan-dead.ts';
+import { isPoolManaged } from './pool-record.ts';
 import { endingWrite, storedDecision } from './record-changes.ts';
 import type { StartOutcome } from './start-operation.ts';
 
@@ -31,7 +33,12 @@ export async function commitStartFailure(
     await context.provider.stop(operation.sessionName, { instanceToken: record.instanceToken });
     const death = { cause: 'interrupted', exit: undefined, lastLines: '' } as const;
     await commitEnding(context, record, endingOf(record, death, context.ending()));
-    return { kind: 'undecided', error };
+    return { kind: 'over', error };
+  }
+  if (error instanceof DiedDuringStartupError && isPoolManaged(record) && !complains(error.exit)) {
+    // It may have done all its work meanwhile: the next pass decides that with a view of the work.
+    context.memory.exits.set(operation.sessionName, { exit: error.exit, lastLines: error.lastLines });
+    return { kind: 'over', error };
   }
   const death = await endedDeath(context, operation, record, error);
   await commitEnding(context, record, ownEnding(record, death, context.ending()));

@@ -41,6 +41,8 @@ export type StartOutcome =
       readonly death: OwnDeath;
       readonly error: unknown;
     }
+  /** It ended before it was ready, and that is no failure: what follows is decided by the next pass. */
+  | { readonly kind: 'over'; readonly error: unknown }
   /** Nothing happened, or nothing that counts: the next pass looks again. */
   | { readonly kind: 'undecided'; readonly error: unknown };
 

@@ -282,7 +282,8 @@ function environmentOf(
   const { city, env, program } = options;
   const { agent, sessionName } = request;
   const rig = rigOf(city, agent, realPath);
-  const alias = request.kind === 'manual' ? agent.qualifiedName : request.identity;
+  // It counts in the fingerprint, where sessions of one agent are alike; its own alias comes with the start of a life.
+  const alias = request.kind === 'named' ? request.identity : agent.qualifiedName;
   const computed = {
     GC_SESSION_NAME: sessionName,
     GC_TEMPLATE: agent.qualifiedName,

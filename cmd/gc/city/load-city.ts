@@ -13,16 +13,17 @@ import { ProblemsError } from '../output/errors.ts';
 export async function loadChecked(context: Context, root: string): Promise<City> {
   const loaded = await loadCity(root, { env: context.env });
   if (loaded.kind === 'invalid') throw problemsError(context, root, loaded);
-  if (!context.json) context.err.write(problemText(context.err, root, loaded.city.warnings, new Map()));
+  if (!context.json) context.err.write(problemText(context.err, root, loaded.city.warnings, loaded.texts));
   return loaded.city;
 }
 
-/** All problems of a city file as one error. */
+/** All problems of a city file as one error; notes are for those who inspect a config. */
 export function problemsError(
   context: Context,
   root: string,
-  { problems, texts }: Extract<LoadResult, { kind: 'invalid' }>,
+  { problems: all, texts }: Extract<LoadResult, { kind: 'invalid' }>,
 ): ProblemsError {
+  const problems = all.filter(({ severity }) => severity !== 'note');
   const message = `${problemCount(problems)} Nothing was changed; what runs keeps its last good config.`;
   return new ProblemsError('config-invalid', message, {
     text: problemText(context.err, root, problems, texts),

@@ -227,3 +227,24 @@ describe('CFG-12: suspend and resume', () => {
     );
   });
 });
+
+describe('agents that stand elsewhere', () => {
+  it('are edited in the fragment or in the manifest of the city itself', async () => {
+    const fragment = '# more\n[[agent]]\nname = "extra"\nstart_command = "sh"\n';
+    const manifest = '[pack]\nname = "me"\nschema = 2\n\n[[agent]]\nname = "own"\nstart_command = "sh"\n';
+    const dir = scratch({
+      'city.toml': 'include = ["more.toml"]\n',
+      'more.toml': fragment,
+      'pack.toml': manifest,
+    });
+    for (const [name, file, text] of [
+      ['extra', 'more.toml', fragment],
+      ['own', 'pack.toml', manifest],
+    ] as const) {
+      expect(await edit(dir, agent(name), true)).toEqual({ file: join(dir, file), changed: true });
+      expect(await isSuspended(dir, name)).toBe(true);
+      await edit(dir, agent(name), false);
+      expect(readFileSync(join(dir, file), 'utf8')).toBe(text);
+    }
+  });
+});

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { City } from '../city.ts';
 import { didYouMean } from '../document/nearest.ts';
@@ -31,6 +31,7 @@ export interface EditResult {
   readonly changed: boolean;
 }
 
+const AGENT_MANIFESTS = ['agent.toml', 'agent.yaml', 'agent.yml'] as const;
 const NEXT = 'edit the file by hand: set "suspended" there';
 
 /**
@@ -87,9 +88,12 @@ async function placeOf(city: EditedCity, target: SuspendTarget): Promise<Place> 
     );
   }
   const { file } = agent.source;
-  if (file === city.file) return { file, isManifest: false, isNew: false };
-  if ((await pathKind(file)) !== 'folder') return { file, isManifest: true, isNew: false };
-  for (const name of ['agent.toml', 'agent.yaml', 'agent.yml']) {
+  if ((await pathKind(file)) !== 'folder') {
+    // A fragment and the city's own pack manifest hold agents in a list, as the city file does.
+    const isManifest = AGENT_MANIFESTS.some((name) => name === basename(file));
+    return { file, isManifest, isNew: false };
+  }
+  for (const name of AGENT_MANIFESTS) {
     if ((await pathKind(join(file, name))) === 'file')
       return { file: join(file, name), isManifest: true, isNew: false };
   }
