@@ -36,9 +36,9 @@ const BAD_FILES: readonly (readonly [string, string, RegExp])[] = [
     /city\.yaml:4:5.*promt_template.*prompt_template/s,
   ],
   [
-    'packs, which come later',
+    'a pack that is not there',
     `workspace: { name: x }\n${AGENT}imports: { a: { source: ./x } }\n`,
-    /city\.yaml:3:1.*imports/s,
+    /city\.yaml:3:25: error: city import "a": there is no folder .*\/x.*create it, or correct the source/s,
   ],
 ];
 

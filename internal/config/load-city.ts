@@ -193,10 +193,14 @@ function sortedCommands(commands: readonly PackCommand[]): readonly PackCommand[
 /** Dependencies by qualified name. Unknown ones are reported elsewhere. */
 function withDependencies(agents: readonly Agent[]): readonly Agent[] {
   const known = new Set(agents.map((agent) => agent.qualifiedName));
-  return agents.map((agent) => ({
-    ...agent,
-    dependsOn: agent.dependsOn.map((written) => dependencyOf(agent, written, known) ?? written),
-  }));
+  return agents.map((agent) =>
+    agent.dependsOn.length === 0
+      ? agent
+      : {
+          ...agent,
+          dependsOn: agent.dependsOn.map((written) => dependencyOf(agent, written, known) ?? written),
+        },
+  );
 }
 
 async function warnRigFolders(rigs: readonly Rig[], problems: ProblemList): Promise<void> {

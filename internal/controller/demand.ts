@@ -32,8 +32,8 @@ export interface SeenDemand {
 export class DemandWatch {
   readonly #options: DemandOptions;
   readonly #progressAt = new Map<string, number>();
-  /** When work was looked at first, milliseconds since the epoch. */
-  #knownSince: number | undefined;
+  /** The last moment before the first look at work, milliseconds since the epoch. */
+  #unknownUntil: number | undefined;
   #marker = '';
   #work: WorkFacts = NO_WORK;
   #last: { readonly key: readonly unknown[]; readonly seen: SeenDemand } | undefined;
@@ -84,7 +84,7 @@ export class DemandWatch {
 
   /** What was taken before the first look is not known: there may have been progress. */
   #progress(city: City): ReadonlyMap<string, number> {
-    const unknownUntil = this.#knownSince;
+    const unknownUntil = this.#unknownUntil;
     if (unknownUntil === undefined) return new Map(this.#progressAt);
     const templates = poolAgents(city).map((agent) => agent.qualifiedName);
     return new Map([...templates.map((name) => [name, unknownUntil] as const), ...this.#progressAt]);
@@ -101,7 +101,7 @@ export class DemandWatch {
       beads.ready(),
     ]);
     const work = workFacts({ open, inProgress, ready });
-    this.#knownSince ??= this.#options.now();
+    this.#unknownUntil ??= this.#options.now() - 1;
     this.#noteProgress(work);
     this.#work = work;
     this.#marker = marker;

@@ -245,6 +245,23 @@ describe('a pool without a scale check of its own', () => {
     expect(h.starts()).toBe(3);
   });
 
+  it('one that is done while no controller looks did not crash, however much work is left', async () => {
+    const h = city(poolYaml());
+    await h.up();
+    const bead = await work(h);
+    for (let i = 0; i < 3; i += 1) await work(h);
+    h.runtime.poke();
+    await are(h, 'polecat-1', 'polecat-2', 'polecat-3');
+    await h.running(4);
+    await h.city.db.beads.claim(bead.id, 'polecat-1');
+    await h.city.db.beads.close(bead.id);
+    h.kill();
+    h.provider.crash('polecat-1', { code: 0 });
+    await h.up();
+    await h.until(() => h.starts('polecat-1') === 2, 10_000);
+    expect(await h.city.db.events.list({ type: 'session.crashed' })).toEqual([]);
+  });
+
   it('costs nothing while nothing happens', async () => {
     const h = city(poolYaml(['min_active_sessions: 1']));
     await h.up();

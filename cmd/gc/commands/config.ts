@@ -29,14 +29,17 @@ export const runConfigShow: CommandRun = async (context, input) => {
     };
     print(context, result, () => 'Config valid.\n');
   } else if (isProvenance) print(context, provenanceReport(city), () => provenanceText(city));
-  else print(context, configData(city), () => showConfig(city));
+  else if (input.flag('yaml') && !context.json) {
+    const { showConfigYaml } = await import('../../../internal/config/show/show-yaml.ts');
+    context.out.write(showConfigYaml(city));
+  } else print(context, configData(city), () => showConfig(city));
   return 0;
 };
 
 export const runConfigExplain: CommandRun = async (context, input) => {
   const root = await cityRoot(context);
   const city = await loadChecked(context, root);
-  const agent = input.text('agent');
+  const agent = input.optionalArg('name') ?? input.text('agent');
   const rig = input.text('rig');
   const explained = explainConfig(city, { ...(agent ? { agent } : {}), ...(rig ? { rig } : {}) });
   print(context, explained, () => explainText(explained, root));

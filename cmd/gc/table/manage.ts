@@ -63,6 +63,7 @@ const configShow: CommandSpec = {
   options: [
     { name: 'validate', summary: 'only check; every error, warning and note with file, line and column' },
     { name: 'provenance', summary: 'print where each part comes from; with --json every single value' },
+    { name: 'yaml', summary: 'print YAML instead of TOML' },
     JSON_OPTION,
   ],
   examples: [
@@ -80,13 +81,14 @@ const configExplain: CommandSpec = {
   details:
     'A value that a patch, an override or a pack for all agents set says so. Agents that are made for a preset, not ' +
     'written by anybody, are shown when they are named.',
+  args: [{ name: 'name', optional: true, summary: 'only this agent', completes: 'agent' }],
   options: [
-    { name: 'agent', value: 'name', summary: 'only this agent', completes: 'agent' },
+    { name: 'agent', value: 'name', summary: 'the same, as an option', completes: 'agent' },
     { name: 'rig', value: 'name', summary: 'only agents of this rig' },
     JSON_OPTION,
   ],
   examples: [
-    { command: 'gc config explain --agent mayor', explains: 'where each value was written' },
+    { command: 'gc config explain mayor', explains: 'where each value was written' },
     { command: 'gc config explain --rig frontend', explains: "the rig's agents, with its overrides" },
   ],
   city: true,

@@ -1,11 +1,10 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { codeOf, messageOf } from '../../platform/errors.ts';
 import type { ConfigProblem } from '../city.ts';
 import { nearest } from './nearest.ts';
 import type { ParseResult } from './source-document.ts';
 import { parseToml } from './toml-document.ts';
-import { parseYaml } from './yaml-document.ts';
 
 // Small local files, hundreds of them: reading them one after the other at once costs a tenth of doing so through the
 // thread pool. The functions are asynchronous all the same, and a load pauses between packs.
@@ -80,17 +79,22 @@ export async function readText(file: string): Promise<TextResult> {
     problems: [{ severity: 'error', code, message, position: { file, line: 1, column: 1 }, hint }],
   });
   let bytes: Buffer;
+  let descriptor: number | undefined;
   try {
-    const info = statSync(file);
+    // Without waiting for a writer, should it be a pipe.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const info = fstatSync(descriptor);
     if (!info.isFile()) return bad('not-a-file', 'this is not a file');
     if (info.size > MAX_SOURCE_BYTES) {
       return bad('too-large', `the file has ${info.size} bytes; at most ${MAX_SOURCE_BYTES} are read`);
     }
-    bytes = readFileSync(file);
+    bytes = info.size === 0 ? Buffer.alloc(0) : readFileSync(descriptor);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return bad('file-not-found', 'there is no such file');
     if (codeOf(error) === 'EACCES') return bad('no-permission', 'no permission to read this file');
     return bad('unreadable', `cannot be read: ${messageOf(error)}`);
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
   if (bytes.includes(0)) return bad('binary', 'this is a binary file, not text');
   try {
@@ -110,7 +114,10 @@ export async function readDocument(file: string): Promise<{ parsed: ParseResult;
 
 /** Parses a text as the file of that name. */
 export async function parseText(file: string, text: string): Promise<ParseResult> {
-  return isToml(file) ? parseToml(file, text) : parseYaml(file, text);
+  if (isToml(file)) return parseToml(file, text);
+  // A city of TOML files, and there are many, never needs the other reader.
+  const { parseYaml } = await import('./yaml-document.ts');
+  return parseYaml(file, text);
 }
 
 export function isToml(file: string): boolean {

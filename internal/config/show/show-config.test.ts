@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { loadOk } from '../testing/scratch-city.ts';
 import { explainConfig, explainText } from './explain-config.ts';
-import { configData, showConfig, showConfigYaml } from './show-config.ts';
+import { configData, showConfig } from './show-config.ts';
+import { showConfigYaml } from './show-yaml.ts';
 
 const CITY = `workspace: {name: bright, provider: claude}
 session: {k8s: {prebaked: true}, setup_timeout: 90s}

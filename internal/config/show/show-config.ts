@@ -1,7 +1,6 @@
 import type { City } from '../city.ts';
 import { isMap } from '../document/source-document.ts';
 import { stringifyToml } from '../document/toml-document.ts';
-import { stringifyYaml } from '../document/yaml-document.ts';
 import {
   AGENT_DEFAULT_VALUES,
   agentTable,
@@ -29,11 +28,6 @@ export function showConfig(city: City): string {
       service: services,
     }),
   );
-}
-
-/** The same as YAML. */
-export function showConfigYaml(city: City): string {
-  return stringifyYaml(configData(city));
 }
 
 /** The same as plain data, in the spelling of the YAML file. */
