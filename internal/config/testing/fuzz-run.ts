@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { problemReport } from '../document/format-problems.ts';
+// Loaded now: later it would look like a read of something outside.
+import '../document/yaml-document.ts';
 import { loadCity } from '../load-city.ts';
 import { type CityFiles, mutated, randomFrom, SEED_CITIES } from './mutate-city.ts';
 import { readsDuring } from './watched-reads.ts';
