@@ -52,6 +52,14 @@ describe('a folder', () => {
     expect(await resolveIn('~/mine')).toMatchObject({ dir: join(machine.home, 'mine') });
   });
 
+  it('is in the city when it begins with //', async () => {
+    expect(await resolveIn('//../..')).toMatchObject({
+      kind: 'missing',
+      message: expect.stringMatching(/leads out/),
+    });
+    expect(await resolveIn('//packs/own/..')).toMatchObject({ kind: 'dir', dir: join(city, 'packs') });
+  });
+
   it('that is not there is named', async () => {
     expect(await resolveIn('packs/owm')).toEqual({
       kind: 'missing',

@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { GcError } from '../../platform/errors.ts';
 import { pathKind } from '../document/read-source.ts';
 import { shownPosition } from '../document/source-document.ts';
@@ -109,10 +109,21 @@ async function resolveLocal(path: string, context: SourceContext): Promise<Resol
       );
     }
   }
+  if (path.startsWith('//') && !isWithin(dir, context.cityRoot)) {
+    return missing(
+      'no-folder',
+      `"//" is the city's folder, and ${path} leads out of it`,
+      'correct the source',
+    );
+  }
   if ((await pathKind(dir)) !== 'folder') {
     return missing('no-folder', `there is no folder ${dir}`, 'create it, or correct the source');
   }
   return { kind: 'dir', dir, root };
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep);
 }
 
 function localPath(path: string, { cityRoot, home, baseDir }: SourceContext): string {

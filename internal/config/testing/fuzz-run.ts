@@ -87,6 +87,6 @@ function isAllowed(path: string, root: string, home: string, files: CityFiles): 
     (files[name] ?? '')
       .split(/["'\s,[\]{}=]+/)
       .filter((word) => word !== '' && word !== '/')
-      .some((word) => within(resolve(root, word.replace(/^~/, home)))),
+      .some((word) => within(resolve(root, word.replace(/^~/, home).replace(/^\/\//, './')))),
   );
 }
