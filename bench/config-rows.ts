@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadCity } from '../internal/config/load-city.ts';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import type { loadCity } from '../internal/config/load-city.ts';
 import { PROJECT_ROOT } from '../test/support/program.ts';
 import { type CitySize, writeLargeCity } from './large-city.ts';
 import { median, ms, type Row } from './row.ts';
@@ -29,14 +31,15 @@ export async function configRows(): Promise<readonly Row[]> {
       bare.push(timed(['-e', '0'], env));
       cold.push(timed([main, '--city', city, 'config', 'show', '--validate'], env));
     }
+    const load = await builtLoader();
+    const loaded = (root: string) => timedLoad(load, root, env);
+    for (let round = 0; round < ROUNDS; round += 1) await loaded(city);
     const once: number[] = [];
     const double: number[] = [];
-    const reload: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
-      once.push(await loaded(city, env));
-      double.push(await loaded(twice, env));
       touch(join(city, 'city.toml'));
-      reload.push(await loaded(city, env));
+      once.push(await loaded(city));
+      double.push(await loaded(twice));
     }
     const size = `${SIZE.packs} packs, ${SIZE.agents} agents, ${SIZE.rigs} rigs`;
     const over = median(cold) - median(bare);
@@ -52,9 +55,9 @@ export async function configRows(): Promise<readonly Row[]> {
       {
         what: 'the same read again by a running program',
         bar: `${RELOAD_BAR_MS} ms`,
-        measured: ms(median(reload)),
+        measured: ms(median(once)),
         floor: 'none',
-        met: median(reload) <= RELOAD_BAR_MS,
+        met: median(once) <= RELOAD_BAR_MS,
       },
       {
         what: 'twice as many packs, agents and rigs',
@@ -76,9 +79,30 @@ function timed(args: readonly string[], env: Readonly<Record<string, string>>): 
   return performance.now() - started;
 }
 
-async function loaded(root: string, env: Readonly<Record<string, string>>): Promise<number> {
+/** The loader as the program ships it: the runner of this file adds a cost to every function that is made. */
+async function builtLoader(): Promise<typeof loadCity> {
+  const outfile = join(PROJECT_ROOT, 'dist', 'bench-load-city.mjs');
+  await build({
+    entryPoints: [join(PROJECT_ROOT, 'internal', 'config', 'load-city.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'error',
+  });
+  const built: { readonly loadCity: typeof loadCity } = await import(pathToFileURL(outfile).href);
+  rmSync(outfile);
+  return built.loadCity;
+}
+
+async function timedLoad(
+  load: typeof loadCity,
+  root: string,
+  env: Readonly<Record<string, string>>,
+): Promise<number> {
   const started = performance.now();
-  const result = await loadCity(root, { env });
+  const result = await load(root, { env });
   if (result.kind !== 'ok') throw new Error(result.problems[0]?.message ?? 'the city does not load');
   return performance.now() - started;
 }
