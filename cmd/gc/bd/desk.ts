@@ -1,13 +1,11 @@
 import { realpathSync } from 'node:fs';
-import { join } from 'node:path';
 import { beadJson } from '../../../internal/beads/bead-json.ts';
-import { type CityDatabase, openCityDatabase } from '../../../internal/beads/sqlite/city-database.ts';
+import type { CityDatabase } from '../../../internal/beads/sqlite/city-database.ts';
 import { type WorkChange, WorkStore } from '../../../internal/beads/sqlite/work-store.ts';
 import type { Bead } from '../../../internal/beads/store.ts';
 import { commandActor } from '../../../internal/events/event-types.ts';
-import { gcHome } from '../../../internal/platform/paths.ts';
 import { SESSION_BEAD_TYPE } from '../../../internal/session/record.ts';
-import { findCity } from '../city/find-city.ts';
+import { withCityStore } from '../city/city-store.ts';
 import type { Input } from '../cli/input.ts';
 import type { Context } from '../context.ts';
 import { concernsController, pokeController } from './poke.ts';
@@ -77,23 +75,7 @@ export async function withDesk<T>(
   input: Input,
   work: (desk: Desk) => Promise<T>,
 ): Promise<T> {
-  const { root, note } = await findCity({
-    env: context.env,
-    cwd: context.cwd,
-    home: context.env['HOME'],
-    option: context.cityOption,
-    registered: async () => {
-      const { readRegisteredCities } = await import('../../../internal/controller/registry.ts');
-      return readRegisteredCities(gcHome(context.env));
-    },
-  });
-  if (note) context.err.write(`gc: ${note}\n`);
-  const city = openCityDatabase(join(root, '.gc', 'city.db'), context.clock);
-  try {
-    return await work(new Desk(context, input, root, city));
-  } finally {
-    city.close();
-  }
+  return withCityStore(context, ({ root, db }) => work(new Desk(context, input, root, db)));
 }
 
 function realOr(path: string): string {
