@@ -1,33 +1,53 @@
 import { messageOf } from '../platform/errors.ts';
 import { InteractionUnsupportedError, SessionNotFoundError } from '../runtime/errors.ts';
 import { canWaitForIdle } from '../runtime/provider.ts';
+import type { SessionRecord } from '../session/record.ts';
 import type { ExecutorContext } from './executor.ts';
 import type { Operation } from './operation.ts';
 import type { Action } from './plan.ts';
+import {
+  RUNTIME_DRAIN,
+  RUNTIME_DRAIN_ACK,
+  RUNTIME_DRAIN_ACK_SOURCE,
+  RUNTIME_DRAIN_GENERATION,
+  RUNTIME_DRAIN_REASON,
+} from './session-facts.ts';
 
 export type DrainAction = Extract<Action, { kind: 'drain' }>;
-
-/** Agents poll this flag (`gc runtime drain-check`) and may finish early with `gc runtime drain-ack`. */
-const DRAIN_FLAG = 'GC_DRAIN';
-const DRAIN_REASON_FLAG = 'GC_DRAIN_REASON';
-const DRAIN_GENERATION_FLAG = 'GC_DRAIN_GENERATION';
 
 /** Where idleness cannot be told from a screen, this much silence stands for it. */
 export const QUIET_MEANS_IDLE_MS = 10_000;
 
-/** Tells the session that it is to end, then waits until it is idle or its time is over. Ends nothing by itself. */
+/** Tells the session that it is to end; may then wait until it is idle or its time is over. Ends nothing by itself. */
 export async function runDrain(
   context: ExecutorContext,
   operation: Operation,
   action: DrainAction,
 ): Promise<void> {
-  const { provider, time, memory } = context;
+  const { time, memory } = context;
   const name = action.sessionName;
-  await provider.setMeta(name, DRAIN_REASON_FLAG, action.reason);
-  await provider.setMeta(name, DRAIN_GENERATION_FLAG, String(action.record.generation));
-  await provider.setMeta(name, DRAIN_FLAG, String(Math.floor(context.clock.now() / 1_000)));
-  const idle = await waitForIdle(context, operation, action);
-  if (idle) memory.idleSince.set(name, time.lived());
+  try {
+    await setDrainFlags(context, action.record, action.reason);
+    memory.drainTold.set(name, action.since);
+    if (action.idleWithinMs === 0) return;
+    const idle = await waitForIdle(context, operation, action);
+    if (idle) memory.idleSince.set(name, time.lived());
+  } catch (error) {
+    // Something was said that ends the wait: the next pass acts on it at once.
+    if (operation.aborted?.kind !== 'cancelled') throw error;
+  }
+}
+
+/** Agents poll for it with `gc runtime drain-check` and may finish early with `gc runtime drain-ack`. */
+export async function setDrainFlags(
+  { provider, clock }: Pick<ExecutorContext, 'provider' | 'clock'>,
+  record: SessionRecord,
+  reason: string,
+): Promise<void> {
+  const name = record.sessionName;
+  await provider.setMeta(name, RUNTIME_DRAIN_REASON, reason);
+  await provider.setMeta(name, RUNTIME_DRAIN_GENERATION, String(record.generation));
+  await provider.setMeta(name, RUNTIME_DRAIN, String(Math.floor(clock.now() / 1_000)));
 }
 
 async function waitForIdle(
@@ -38,7 +58,7 @@ async function waitForIdle(
   const { provider } = context;
   if (!canWaitForIdle(provider)) return waitForQuiet(context, operation, action);
   try {
-    return await provider.waitForIdle(action.sessionName, action.leftMs, operation.signal);
+    return await provider.waitForIdle(action.sessionName, action.idleWithinMs, operation.signal);
   } catch (error) {
     if (error instanceof InteractionUnsupportedError) return waitForQuiet(context, operation, action);
     // It ended while we waited: the next pass sees that.
@@ -53,7 +73,7 @@ async function waitForQuiet(
   action: DrainAction,
 ): Promise<boolean> {
   const { provider, time, clock } = context;
-  const deadline = time.lived() + action.leftMs;
+  const deadline = time.lived() + action.idleWithinMs;
   while (time.lived() < deadline) {
     const last = await provider.getLastActivity(action.sessionName);
     if (last !== undefined && clock.now() - last >= QUIET_MEANS_IDLE_MS) return true;
@@ -65,13 +85,21 @@ async function waitForQuiet(
 
 const QUIET_POLL_MS = 1_000;
 
+const DRAIN_FLAGS = [
+  RUNTIME_DRAIN,
+  RUNTIME_DRAIN_ACK,
+  RUNTIME_DRAIN_ACK_SOURCE,
+  RUNTIME_DRAIN_REASON,
+  RUNTIME_DRAIN_GENERATION,
+];
+
 /** The drain was taken back: the session need not know of it any longer. Best effort, the flags are advice. */
 export async function clearDrainFlags(
   context: Pick<ExecutorContext, 'provider'>,
   name: string,
 ): Promise<string[]> {
   const warnings: string[] = [];
-  for (const flag of [DRAIN_FLAG, DRAIN_REASON_FLAG, DRAIN_GENERATION_FLAG]) {
+  for (const flag of DRAIN_FLAGS) {
     await context.provider.removeMeta(name, flag).catch((error: unknown) => {
       warnings.push(messageOf(error));
     });
