@@ -79,20 +79,30 @@ describe('nudge', () => {
     });
     expect(city.api.nudges.at(-1)).toEqual({
       target: 'mayor',
-      request: { text: 'two words', wait_idle_ms: 30_000 },
+      request: {
+        text: 'two words',
+        wait_idle_ms: 30_000,
+        delivery: 'wait-idle',
+        id: expect.stringMatching(/^nudge-[0-9a-f]{12}$/),
+        sender: 'human',
+      },
     });
   });
 
   it('reads megabytes from stdin', async () => {
     const text = 'é\n'.repeat(700_000);
     await city.run(['session', 'nudge', 'mayor', '-', '--delivery', 'immediate'], { stdin: text });
-    expect(city.api.nudges.at(-1)?.request).toEqual({ text: text.slice(0, -1), wait_idle_ms: 0 });
+    expect(city.api.nudges.at(-1)?.request).toMatchObject({
+      text: text.slice(0, -1),
+      wait_idle_ms: 0,
+      delivery: 'immediate',
+    });
   });
 
   it('refuses an empty message and an unknown mode', async () => {
     expect((await city.run(['nudge', 'mayor', '-'], { stdin: '\n' })).err).toContain('the message is empty');
     expect((await city.run(['session', 'nudge', 'mayor', 'x', '--delivery', 'later'])).err).toContain(
-      'unknown delivery mode "later" (want immediate or wait-idle)',
+      'unknown delivery mode "later" (want immediate, wait-idle, or queue)',
     );
   });
 

@@ -1,3 +1,4 @@
+import type { NudgeDelivery } from '../beads/sqlite/inbox-table.ts';
 import type { CityEvent, EventFilter } from '../events/event.ts';
 import type { NudgeOutcome } from '../runtime/provider.ts';
 
@@ -13,6 +14,13 @@ export interface CityApi {
   session(target: string): Promise<SessionView>;
   newSession(request: NewSessionRequest): Promise<SessionView>;
   nudge(target: string, request: NudgeRequest): Promise<NudgeReply>;
+  /** What waits for a session, or for all that something waits for. */
+  nudgeQueues(target?: string): Promise<readonly NudgeQueue[]>;
+  /** Hands what waits to the session's own hook; what is not acknowledged within two minutes counts as uncertain. */
+  takeNudges(target: string): Promise<TakenNudges>;
+  acknowledgeNudges(target: string, taken: readonly TakenMark[]): Promise<void>;
+  /** One try to deliver what waits, now. */
+  deliverNudges(target: string): Promise<NudgeQueue>;
   peek(target: string, lines: number): Promise<string>;
   /** Ends the runtime; the controller starts it again by policy. */
   kill(target: string): Promise<SessionView>;
@@ -20,6 +28,17 @@ export interface CityApi {
   /** Clears holds, strikes and quarantine, and tries at once. */
   wake(target: string): Promise<SessionView>;
   close(target: string): Promise<SessionView>;
+  /** Asks the agent to end: it says when it is done, at the latest its drain timeout ends it, and it stays down. */
+  drain(target: string): Promise<SessionView>;
+  undrain(target: string): Promise<SessionView>;
+  /** Cheap: agents ask all the time. */
+  drainState(target: string, life?: LifeRequest): Promise<DrainState>;
+  /** The agent says that it is done. @throws session-replaced */
+  acknowledgeDrain(target: string, life?: LifeRequest): Promise<DrainState>;
+  /** The agent asks for a new life. @throws session-replaced */
+  requestRestart(target: string, life?: LifeRequest): Promise<SessionView>;
+  /** A letter to a session, and a new life for it that reads it. @throws session-replaced */
+  handoff(target: string, request: HandoffRequest): Promise<HandoffReply>;
   rename(target: string, title: string): Promise<SessionView>;
   /** The last decisions about a session with their inputs, newest last. */
   explain(target: string): Promise<Explanation>;
@@ -160,15 +179,108 @@ export interface NewSessionRequest {
   readonly title?: string;
 }
 
+/** What a session says about itself holds for the life that says it. */
+export interface LifeRequest {
+  /** `GC_INSTANCE_TOKEN` of that life; absent: whichever runs. */
+  readonly instance_token?: string;
+}
+
+export interface DrainState {
+  readonly session: string;
+  readonly draining: boolean;
+  readonly acknowledged: boolean;
+  readonly reason?: string;
+  /** RFC 3339. */
+  readonly since?: string;
+}
+
+export interface HandoffRequest extends LifeRequest {
+  readonly from: string;
+  readonly subject: string;
+  readonly body: string;
+  /** The session itself, which waits for its end, or somebody else, who waits until it has ended. */
+  readonly by: 'session' | 'other';
+}
+
+export interface HandoffReply {
+  readonly mail_id: string;
+  /** The address of the letter. */
+  readonly to: string;
+  /** It runs, and is ended for it. */
+  readonly stops: boolean;
+}
+
 export interface NudgeRequest {
   readonly text: string;
-  /** How long the agent may be busy before it is an error, milliseconds. */
+  /** How long the sender stands by while the agent is busy, milliseconds; 0 means `immediate` where no delivery is named. */
   readonly wait_idle_ms: number;
+  readonly delivery?: NudgeDelivery;
+  /** Unique per message: a repeated request with the same id is the same message. */
+  readonly id?: string;
+  /** Who says it, where that is not who asks. */
+  readonly sender?: string;
+  /** What it is about: `session`, `mail`, `wait`, `sling`; default `session`. */
+  readonly source?: string;
 }
 
 export interface NudgeReply {
   readonly session: string;
-  readonly outcome: NudgeOutcome;
+  readonly outcome: NudgeOutcome | NudgeQueued;
+}
+
+/** It is committed, and delivered when the agent can take it. */
+export interface NudgeQueued {
+  readonly kind: 'queued';
+  readonly id: string;
+  readonly why: string;
+  /** RFC 3339. */
+  readonly expires_at: string;
+}
+
+/** One message that waits, or that was given up. The names are those of Gas City's queue file. Times are RFC 3339. */
+export interface NudgeItem {
+  readonly id: string;
+  readonly agent: string;
+  /** Only this session may get it; `''`: whoever has the name. */
+  readonly session_id: string;
+  readonly source: string;
+  readonly sender: string;
+  readonly message: string;
+  readonly state: string;
+  readonly created_at: string;
+  readonly deliver_after: string;
+  readonly expires_at: string;
+  readonly attempts: number;
+  readonly last_attempt_at?: string;
+  readonly last_error?: string;
+  readonly lease_until?: string;
+  readonly dead_at?: string;
+}
+
+export interface NudgeQueue {
+  readonly agent: string;
+  readonly session: string;
+  /** `''`: the name has no record now. */
+  readonly session_id: string;
+  /** The oldest ones; `waiting` counts them all, those in flight too. */
+  readonly pending: readonly NudgeItem[];
+  readonly in_flight: readonly NudgeItem[];
+  readonly dead: readonly NudgeItem[];
+  readonly waiting: number;
+}
+
+export interface TakenMark {
+  readonly id: string;
+  readonly fence: number;
+}
+
+export interface TakenNudges {
+  readonly session: string;
+  readonly items: readonly (TakenMark & {
+    readonly source: string;
+    readonly sender: string;
+    readonly message: string;
+  })[];
 }
 
 export interface Explanation {

@@ -8,6 +8,7 @@ import type { CityParts } from './city-parts.ts';
 import { stopCity } from './city-stop.ts';
 import { ConfigReloader } from './config-reload.ts';
 import { type ConfigWatch, watchConfig } from './config-watch.ts';
+import { InboxKeeper } from './inbox-keeper.ts';
 import type { TimeGap } from './lived-time.ts';
 import { CityPasses } from './passes.ts';
 import { PoolKeeper } from './pool-keeper.ts';
@@ -37,6 +38,7 @@ export class CityRuntime {
   readonly parts: CityParts;
   readonly engine: CityEngine;
   readonly troubles: Troubles;
+  readonly inbox: InboxKeeper;
   readonly #passes: CityPasses;
   readonly #pools: PoolKeeper;
   readonly #reloader: ConfigReloader;
@@ -75,6 +77,11 @@ export class CityRuntime {
     });
     this.#passes = new CityPasses(this.engine, surroundings.isPressed ?? machineIsPressed, this.#pools);
     this.#reloader = new ConfigReloader(this.engine);
+    this.inbox = new InboxKeeper(
+      this.engine,
+      () => this.#look(),
+      (error) => this.troubles.note(error, 'inbox'),
+    );
   }
 
   /** Milliseconds since the epoch; 0 before `start`. */
@@ -151,6 +158,7 @@ export class CityRuntime {
 
   async #stop(progress?: (line: string) => void): Promise<StopReply> {
     await this.#endLoop();
+    await this.inbox.end();
     await this.engine.executor.drainAll('shutdown');
     const records = await this.parts.store.list('open');
     const reply = await stopCity(
@@ -170,6 +178,7 @@ export class CityRuntime {
 
   async #end(): Promise<void> {
     await this.#endLoop();
+    await this.inbox.end();
     await this.engine.executor.drainAll('shutdown');
     this.#lifetime.abort();
     await Promise.allSettled([...this.#background, this.#pools.end()]);
@@ -201,6 +210,7 @@ export class CityRuntime {
       this.engine.time.lived();
       await this.#creditGap();
       await this.#passes.pass();
+      await this.inbox.passed(this.#passes.sighting);
       this.troubles.clearPass();
     } catch (error) {
       if (error instanceof RevisionConflictError) this.#look();
@@ -256,6 +266,7 @@ export class CityRuntime {
     const { db, store, clock, log } = this.parts;
     const beads = creditGap(await store.list('open'), gap.wallShiftMs, clock.now());
     if (beads.length > 0) await db.commit({ beads });
+    await this.inbox.store.credit(gap.wallShiftMs);
     log(`time went on without this process (${Math.round(gap.wallShiftMs / 1_000)}s): deadlines were moved`);
   }
 
@@ -274,6 +285,7 @@ export class CityRuntime {
           this.#look();
         },
         activity: (name) => {
+          this.inbox.activity(name);
           if (this.#passes.waitsForPerson(name)) this.#look();
         },
         failed: (error) => this.troubles.note(error, 'watch'),

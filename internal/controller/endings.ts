@@ -14,6 +14,7 @@ import {
   readCrashState,
 } from '../session/crash-policy.ts';
 import { displayName } from '../session/display.ts';
+import { marksOver } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { withHistory } from '../session/record-codec.ts';
 import {
@@ -35,7 +36,7 @@ import { usageLimitOn } from '../session/usage-limit.ts';
 import type { DrainReason, StopReason } from './model.ts';
 import type { Death, Decision } from './plan.ts';
 import { isPoolManaged } from './pool-record.ts';
-import { DRAIN_AT_KEY, STOP_INTENT_KEY } from './session-facts.ts';
+import { STOP_INTENT_KEY } from './session-facts.ts';
 import { provesStaleKey } from './stale-key.ts';
 
 export interface EndingContext {
@@ -69,7 +70,7 @@ const LAST_LINES_KEPT = 20;
 const LAST_LINES_KEPT_BYTES = 2_000;
 
 /** Keys of one life that mean nothing after it. */
-const LIFE_OVER = { last_woke_at: '', [STOP_INTENT_KEY]: '', [DRAIN_AT_KEY]: '' } as const;
+const LIFE_OVER: MetadataPatch = { last_woke_at: '', [STOP_INTENT_KEY]: '', ...marksOver() };
 
 /** What is written when a life ended: where the record stands, what it costs, what people are told. */
 export function endingOf(record: SessionRecord, death: Death, context: EndingContext): Ending {
@@ -184,14 +185,16 @@ function intendedEnding(
         record,
         {
           ...comeBack('', now),
-          ...restartRequest(''),
+          ...(startsFresh(record) ? restartRequest('') : {}),
           ...crashPatch(cleared()),
           pending_create_claim: 'true',
         },
         reason,
       );
     case 'drain acknowledged by agent':
-      return plainEnding(record, acknowledgeDrain(record.wakeMode === 'fresh'), reason);
+      return plainEnding(record, drainedPatch(record, 'drained by a person', now), reason);
+    case 'drained by a person':
+      return plainEnding(record, drainedPatch(record, reason, now), detailed(reason, detail));
     case 'idle-timeout':
       return plainEnding(
         record,
@@ -231,10 +234,18 @@ function plainEnding(
   };
 }
 
-/** After drift it starts again with the new config and goes on with its conversation; after the rest it stays down. */
+/** After drift it starts again with the new config and goes on with its conversation; after the rest it stays down, after a person's drain whatever its mode. */
 function drainedPatch(record: SessionRecord, reason: DrainReason, now: number): MetadataPatch {
   if (reason === 'config-drift') return comeBack('config-drift', now);
+  if (reason === 'drained by a person') {
+    return { ...acknowledgeDrain(record.wakeMode === 'fresh'), slept_at: rfc3339(now) };
+  }
   return completeDrain(reason, record.wakeMode === 'fresh', now);
+}
+
+/** Asked for with the request, or the rule for every start of the agent. */
+function startsFresh(record: SessionRecord): boolean {
+  return record.continuationResetPending || record.wakeMode === 'fresh';
 }
 
 function comeBack(reason: string, now: number): MetadataPatch {

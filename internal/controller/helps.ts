@@ -26,7 +26,10 @@ export function helpsFor(session: SessionView): readonly Help[] {
         { command: 'gc start', why: 'with the PATH of this shell' },
       ];
     case 'draining':
-      return [wake('let it run on'), attach('it waits while a person is attached')];
+      return [
+        { command: `gc runtime undrain ${name}`, why: 'let it run on' },
+        attach('it waits while a person is attached'),
+      ];
     case 'unknown':
       return [{ command: 'gc doctor', why: 'look at the runtime' }];
     case 'starting':

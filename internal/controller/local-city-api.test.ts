@@ -189,12 +189,14 @@ describe('verbs with a controller', () => {
     });
   });
 
-  it('a nudge that was not delivered is an error that says so', async () => {
+  it('a nudge that was not delivered is an error that says so, one that can wait is queued', async () => {
     await up();
     h.provider.nudgeOutcomes.set('mayor', { kind: 'busy', detail: 'runs a command for 4m' });
-    const error = await codeOf(h.api.nudge('mayor', { text: 'x', wait_idle_ms: 1_000 }));
+    const error = await codeOf(h.api.nudge('mayor', { text: 'x', wait_idle_ms: 0 }));
     expect(error).toMatchObject({ code: 'session-busy' });
     expect(error?.message).toContain('nothing was sent');
+    const waits = await h.settled(h.api.nudge('mayor', { text: 'y', wait_idle_ms: 1_000 }));
+    expect(waits.outcome).toMatchObject({ kind: 'queued', why: expect.stringContaining('busy for 1') });
     h.provider.nudgeOutcomes.set('mayor', { kind: 'unsubmitted', detail: 'still in the box' });
     expect(await codeOf(h.api.nudge('mayor', { text: 'x', wait_idle_ms: 0 }))).toMatchObject({
       code: 'nudge-unsubmitted',

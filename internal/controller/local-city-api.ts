@@ -4,7 +4,6 @@ import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { rfc3339 } from '../platform/clock.ts';
 import { GcError } from '../platform/errors.ts';
 import { DecisionLog } from '../session/decision-log.ts';
-import { displayName } from '../session/display.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { suspendAgentInFile } from './agent-edit.ts';
 import { agentsOf, Board, summaryOf } from './board.ts';
@@ -13,25 +12,34 @@ import type {
   CityStatus,
   ConfigState,
   ControllerInfo,
+  DrainState,
   Explanation,
+  HandoffReply,
+  HandoffRequest,
+  LifeRequest,
   LogEntry,
   LogsOptions,
   NewSessionRequest,
+  NudgeQueue,
   NudgeReply,
   NudgeRequest,
   ReloadReply,
   SessionFilter,
   SessionView,
   StopReply,
+  TakenMark,
+  TakenNudges,
 } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
 import type { CityRuntime } from './city-runtime.ts';
 import { stopCity } from './city-stop.ts';
 import { problemText } from './config-reload.ts';
+import { DrainVerbs } from './drain-verbs.ts';
 import { helpsFor } from './helps.ts';
+import type { InboxDesk } from './inbox-desk.ts';
+import { inboxDeskOf } from './inbox-keeper.ts';
 import type { OrderedSurvey } from './model.ts';
 import { createManualSession, requireAgent } from './new-session.ts';
-import { requireDelivered } from './nudging.ts';
 import { matchesFilter } from './session-filter.ts';
 import { readLogs } from './session-logs.ts';
 import { SessionVerbs } from './session-verbs.ts';
@@ -55,6 +63,8 @@ export class LocalCityApi implements CityApi {
   readonly #options: LocalCityApiOptions;
   readonly #board: Board;
   readonly #verbs: SessionVerbs;
+  readonly #drains: DrainVerbs;
+  readonly #desk: InboxDesk;
   readonly #decisions: DecisionLog;
   #lastLook: { readonly at: number; readonly survey: OrderedSurvey } | undefined;
 
@@ -64,12 +74,15 @@ export class LocalCityApi implements CityApi {
     this.#runtime = options.runtime;
     this.#board = new Board(options.engine);
     this.#decisions = new DecisionLog(options.engine.parts.db);
-    this.#verbs = new SessionVerbs({
+    const verbs = {
       engine: options.engine,
       actor: options.actor ?? CONTROLLER_ACTOR,
       controlled: options.runtime !== undefined,
       poke: () => options.runtime?.poke(),
-    });
+    };
+    this.#verbs = new SessionVerbs(verbs);
+    this.#drains = new DrainVerbs(verbs, this.#verbs);
+    this.#desk = inboxDeskOf({ ...verbs, verbs: this.#verbs, keeper: options.runtime?.inbox });
   }
 
   async status(): Promise<CityStatus> {
@@ -117,14 +130,24 @@ export class LocalCityApi implements CityApi {
     return this.#view(await this.#verbs.start(record));
   }
 
-  async nudge(target: string, request: NudgeRequest): Promise<NudgeReply> {
-    const record = await this.#verbs.ready(target, 'nudge');
-    const label = displayName(record);
-    const { provider } = this.#engine.parts;
-    const outcome = await provider.nudge(record.sessionName, [{ type: 'text', text: request.text }], {
-      waitIdleMs: request.wait_idle_ms,
-    });
-    return { session: label, outcome: requireDelivered(label, outcome) };
+  nudge(target: string, request: NudgeRequest): Promise<NudgeReply> {
+    return this.#desk.nudge(target, request);
+  }
+
+  nudgeQueues(target?: string): Promise<readonly NudgeQueue[]> {
+    return this.#desk.queues(target);
+  }
+
+  takeNudges(target: string): Promise<TakenNudges> {
+    return this.#desk.take(target);
+  }
+
+  acknowledgeNudges(target: string, taken: readonly TakenMark[]): Promise<void> {
+    return this.#desk.acknowledge(target, taken);
+  }
+
+  deliverNudges(target: string): Promise<NudgeQueue> {
+    return this.#desk.deliver(target);
   }
 
   /** The last screen of an agent that ended is still there, until it is started again. */
@@ -151,6 +174,31 @@ export class LocalCityApi implements CityApi {
 
   async close(target: string): Promise<SessionView> {
     return this.#view(await this.#verbs.close(target));
+  }
+
+  async drain(target: string): Promise<SessionView> {
+    return this.#view(await this.#drains.drain(target));
+  }
+
+  async undrain(target: string): Promise<SessionView> {
+    return this.#view(await this.#drains.undrain(target));
+  }
+
+  drainState(target: string, life: LifeRequest = {}): Promise<DrainState> {
+    return this.#drains.state(target, life);
+  }
+
+  async acknowledgeDrain(target: string, life: LifeRequest = {}): Promise<DrainState> {
+    const { id } = await this.#drains.acknowledge(target, life);
+    return this.#drains.state(id, {});
+  }
+
+  async requestRestart(target: string, life: LifeRequest = {}): Promise<SessionView> {
+    return this.#view(await this.#drains.requestRestart(target, life));
+  }
+
+  handoff(target: string, request: HandoffRequest): Promise<HandoffReply> {
+    return this.#drains.handoff(target, request);
   }
 
   async rename(target: string, title: string): Promise<SessionView> {

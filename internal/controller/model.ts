@@ -109,6 +109,7 @@ export const STOP_REASONS = [
   'closed by a person',
   'restart requested',
   'drain acknowledged by agent',
+  'drained by a person',
   'config-drift',
   'orphaned',
   'suspended',
@@ -128,8 +129,18 @@ export function isStopReason(text: string | undefined): text is StopReason {
   return STOP_REASONS.some((reason) => reason === text);
 }
 
-/** Why a session is being let go: it is idle first, or its time runs out. */
-export const DRAIN_REASONS = ['config-drift', 'orphaned', 'suspended', 'held', 'no-wake-reason'] as const;
+/**
+ * Why a session is being let go: it is idle first, or its time runs out. One that a person drains says itself that it
+ * is done.
+ */
+export const DRAIN_REASONS = [
+  'drained by a person',
+  'config-drift',
+  'orphaned',
+  'suspended',
+  'held',
+  'no-wake-reason',
+] as const;
 
 export type DrainReason = (typeof DRAIN_REASONS)[number];
 

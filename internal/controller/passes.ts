@@ -110,6 +110,7 @@ export class CityPasses {
       effects: memory.effects,
       retryAt: memory.retryAt,
       idleSince: memory.idleSince,
+      drainTold: memory.drainTold,
       agentMissingSince: memory.agentMissingSince,
       canContinueStart: canContinueStart(parts.provider),
       askedAt: memory.askedAt,

@@ -5,7 +5,16 @@ import type { Desired } from './model.ts';
 import type { Death, PlanInput } from './plan.ts';
 import type { PlanDraft } from './plan-draft.ts';
 import { isPoolManaged } from './pool-record.ts';
-import { believedRunning, drainOf, type Sight, startIncomplete, stopIntent } from './session-facts.ts';
+import {
+  asksForRestart,
+  believedRunning,
+  drainOf,
+  endOfDrain,
+  type Sight,
+  saysDone,
+  startIncomplete,
+  stopIntent,
+} from './session-facts.ts';
 
 export interface DeadSession {
   readonly record: SessionRecord;
@@ -37,6 +46,8 @@ function deathOf(record: SessionRecord, end: Pick<Death, 'exit' | 'lastLines'>):
   const intent = stopIntent(record);
   const drain = drainOf(record);
   if (intent) return { ...end, cause: 'intended', reason: intent };
+  if (saysDone(record)) return { ...end, cause: 'intended', reason: endOfDrain(drain) };
+  if (!drain && asksForRestart(record)) return { ...end, cause: 'intended', reason: 'restart requested' };
   if (drain) return { ...end, cause: 'drained', reason: drain.reason };
   if (end.exit) return { ...end, cause: 'by-itself' };
   if (startIncomplete(record)) return { ...end, cause: 'interrupted' };

@@ -4,16 +4,17 @@ import { type AwakeDecision, idleSleepAt, type RestReason } from './awake-set.ts
 import { type Drift, driftOf } from './drift.ts';
 import { isSilentTooLong } from './idle-timeout.ts';
 import type { Desired, DrainReason, StopReason } from './model.ts';
-import type { PlanInput } from './plan.ts';
+import type { Action, PlanInput } from './plan.ts';
 import type { PlanDraft } from './plan-draft.ts';
 import {
+  asksForRestart,
   type Drain,
   drainOf,
+  endOfDrain,
   isAttached,
   lacksAgent,
   ownershipOf,
-  RUNTIME_DRAIN_ACK,
-  RUNTIME_RESTART_REQUESTED,
+  saysDone,
   startIncomplete,
   stopIntent,
   WAITS_FOR_KEY,
@@ -65,12 +66,8 @@ function stopVerdict(input: PlanInput, draft: PlanDraft, session: RunningSession
   const { record, observation, awake } = session;
   const intent = stopIntent(record);
   if (intent) return { reason: intent, why: 'decided before, not yet done' };
-  if (record.restartRequested || observation.meta[RUNTIME_RESTART_REQUESTED]) {
-    return { reason: 'restart requested', why: 'a fresh start was asked for' };
-  }
-  if (observation.meta[RUNTIME_DRAIN_ACK] === '1' && ackIsCurrent(record, observation)) {
-    return { reason: 'drain acknowledged by agent', why: 'the agent said that it is done' };
-  }
+  const said = saidByAgent(record, observation);
+  if (said) return said;
   if (startIncomplete(record) && !canContinue(input, session)) {
     return { reason: 'start interrupted', why: 'its start was never completed: it may lack its prompt' };
   }
@@ -82,6 +79,16 @@ function stopVerdict(input: PlanInput, draft: PlanDraft, session: RunningSession
     return { reason: 'suspended by a person', why: 'it is suspended' };
   const silence = awake.wake ? isSilentTooLong(input, draft, session) : undefined;
   return silence === undefined ? undefined : { reason: 'idle-timeout', why: silence };
+}
+
+/** In a drain, a wish for a new life is an answer to it: what follows is what the drain is for. */
+function saidByAgent(record: SessionRecord, { meta }: Observation): StopVerdict | undefined {
+  const isDone = saysDone(record, meta);
+  const restarts = asksForRestart(record, meta);
+  if (!isDone && !restarts) return undefined;
+  const drain = drainOf(record);
+  if (restarts && !drain) return { reason: 'restart requested', why: 'a new life was asked for' };
+  return { reason: endOfDrain(drain), why: 'the agent said that it is done' };
 }
 
 function canContinue(input: PlanInput, session: RunningSession): boolean {
@@ -148,7 +155,7 @@ function planWanted(draft: PlanDraft, session: RunningSession): void {
   }
 }
 
-/** Waits for idle, at most as long as the drain may take; longer while a person is attached. */
+/** Waits for idle, or for the agent to say that it is done, at most as long as the drain may take; longer while a person is attached. */
 function planDraining(input: PlanInput, draft: PlanDraft, session: RunningSession, drain: Drain): void {
   const { record, observation } = session;
   const cancel = cancelReason(session, drain);
@@ -162,6 +169,10 @@ function planDraining(input: PlanInput, draft: PlanDraft, session: RunningSessio
     return;
   }
   const deadline = drain.since + drainTimeoutMs(input, session, drain);
+  if (drain.reason === 'drained by a person') {
+    planAskedEnd(input, draft, session, { drain, deadline });
+    return;
+  }
   const idle = input.idleSince.get(record.sessionName);
   if (idle !== undefined && !activeSince(input, observation, idle)) {
     stop(draft, session, { reason: drain.reason, why: 'idle' });
@@ -169,20 +180,37 @@ function planDraining(input: PlanInput, draft: PlanDraft, session: RunningSessio
     stop(draft, session, { reason: drain.reason, why: 'not idle in time' });
   } else {
     draft.wakeAtWall(deadline);
-    const leftMs = deadline - input.now;
-    draft.act({
-      kind: 'drain',
-      sessionName: record.sessionName,
-      record,
-      reason: drain.reason,
-      leftMs,
-    });
+    draft.act(drainAction(record, drain, deadline - input.now));
   }
+}
+
+/** The agent is told once; then it has its time, idle or not. */
+function planAskedEnd(
+  input: PlanInput,
+  draft: PlanDraft,
+  session: RunningSession,
+  { drain, deadline }: { readonly drain: Drain; readonly deadline: number },
+): void {
+  const { record } = session;
+  if (input.now >= deadline) {
+    stop(draft, session, { reason: drain.reason, why: 'it did not say in time that it is done' });
+    return;
+  }
+  draft.wakeAtWall(deadline);
+  if (input.drainTold.get(record.sessionName) !== drain.since) draft.act(drainAction(record, drain, 0));
+  draft.note(record, 'wait', `${drain.reason}: until the agent says that it is done`, {
+    at_the_latest: new Date(deadline).toISOString(),
+  });
+}
+
+function drainAction(record: SessionRecord, drain: Drain, idleWithinMs: number): Action {
+  const { sessionName } = record;
+  return { kind: 'drain', sessionName, record, reason: drain.reason, since: drain.since, idleWithinMs };
 }
 
 function cancelReason(session: RunningSession, drain: Drain): string | undefined {
   const { awake, record, desired } = session;
-  if (!awake.wake) return undefined;
+  if (!awake.wake || drain.reason === 'drained by a person') return undefined;
   if (drain.reason !== 'config-drift') return `wanted again: ${awake.reason}`;
   if (desired?.resolution !== 'resolved') return undefined;
   return driftOf(record, desired).kind === 'core' ? undefined : 'the config is again what it runs with';
@@ -217,11 +245,6 @@ function stop(draft: PlanDraft, session: RunningSession, verdict: StopVerdict): 
     instanceToken: observation.meta['GC_INSTANCE_TOKEN'] ?? record.instanceToken,
   });
   draft.actBecause(record, 'stop', verdict.reason, { because: verdict.why });
-}
-
-function ackIsCurrent(record: SessionRecord, observation: Observation): boolean {
-  const generation = observation.meta['GC_DRAIN_GENERATION'];
-  return !generation || generation === String(record.generation);
 }
 
 function missesAgent(input: PlanInput, draft: PlanDraft, session: RunningSession): boolean {

@@ -6,7 +6,7 @@ import type { SessionRecord } from '../session/record.ts';
 import { type CityDemand, type Desired, DRAIN_REASONS, STOP_REASONS } from './model.ts';
 import type { PlanInput } from './plan.ts';
 import { plan } from './reconciler.ts';
-import { sightOf } from './session-facts.ts';
+import { drainOf, sightOf } from './session-facts.ts';
 import {
   aDesired,
   aPlanInput,
@@ -19,6 +19,9 @@ import {
 } from './testing/plan.fixtures.ts';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
+
+const markOf = (life: string, token: string) =>
+  life === '' ? '' : `1 ${life === 'this life' ? token : 'token-before'}`;
 
 const someRecord = (name: string): fc.Arbitrary<SessionRecord> =>
   fc
@@ -42,7 +45,9 @@ const someRecord = (name: string): fc.Arbitrary<SessionRecord> =>
       drain: fc.constantFrom(...DRAIN_REASONS),
       drainedFor: fc.integer({ min: 0, max: 900_000 }),
       token: fc.constantFrom(`token-${name}`, 'another'),
-      restart: fc.boolean(),
+      restart: fc.constantFrom('', 'this life', 'an earlier life'),
+      ack: fc.constantFrom('', '', 'this life', 'an earlier life'),
+      drainFor: fc.constantFrom('', 'this life', 'an earlier life'),
       question: fc.constantFrom('', 'log in?'),
       pooled: fc.boolean(),
     })
@@ -57,7 +62,10 @@ const someRecord = (name: string): fc.Arbitrary<SessionRecord> =>
         state_reason: r.state === 'draining' ? r.drain : '',
         drain_at: rfc3339(NOW - r.drainedFor),
         instance_token: r.token,
-        restart_requested: r.restart ? 'true' : '',
+        restart_requested: r.restart === '' ? '' : 'true',
+        restart_for: markOf(r.restart, r.token),
+        drain_ack: markOf(r.ack, r.token),
+        drain_for: markOf(r.drainFor, r.token),
         waits_for: r.question,
         ...(r.pooled ? { pool_managed: 'true', session_origin: 'ephemeral' } : {}),
       }),
@@ -242,6 +250,48 @@ describe('plan, whatever the records and the runtime say', () => {
         expect(attached ?? 0).toBe(0);
         expect(input.pending.has(sessionName)).toBe(false);
         expect(['creating', 'draining']).not.toContain(record?.state);
+      }
+    });
+  });
+
+  it('takes the word of the life that runs alone, and no drain of a person back', () => {
+    holds((input) => {
+      const { actions, changes } = plan(input);
+      for (const { action, record } of actions.flatMap((a) =>
+        a.record ? [{ action: a, record: a.record }] : [],
+      )) {
+        const { stop_intent: intent, drain_ack: ack, restart_for: restart } = record.metadata;
+        if (action.kind !== 'stop' || intent) continue;
+        const life = `1 ${record.instanceToken}`;
+        if (action.reason === 'restart requested') expect(['', life]).toContain(restart);
+        if (action.reason === 'drain acknowledged by agent')
+          expect(ack === life || (record.restartRequested && restart === life) || restart === '').toBe(true);
+        if (action.reason === 'drained by a person')
+          expect(drainOf(record)?.since).toBeLessThanOrEqual(NOW - 300_000);
+      }
+      for (const change of changes) {
+        if (change.kind !== 'cancel-drain') continue;
+        expect(drainOf(change.record)?.reason).not.toBe('drained by a person');
+      }
+    });
+  });
+
+  it('leaves one that a person drains to its time, idle or not, and tells it once', () => {
+    holds((input) => {
+      const idleSince = new Map(NAMES.map((name) => [name, LIVED - 5_000]));
+      const drains = (made: ReturnType<typeof plan>) =>
+        made.actions.filter((a) => a.kind === 'drain' && a.reason === 'drained by a person');
+      const told = new Map(
+        drains(plan({ ...input, idleSince })).flatMap((a) =>
+          a.kind === 'drain' ? [[a.sessionName, a.since] as const] : [],
+        ),
+      );
+      const again = plan({ ...input, idleSince, drainTold: told });
+      expect(drains(again)).toEqual([]);
+      for (const [name, since] of told) {
+        expect(since).toBeGreaterThan(NOW - 300_000);
+        expect(again.actions.some((a) => a.sessionName === name)).toBe(false);
+        expect(again.nextWall).toBeLessThanOrEqual(since + 300_000);
       }
     });
   });

@@ -32,6 +32,8 @@ export interface PlanInput {
   readonly retryAt: ReadonlyMap<string, number>;
   /** When a drain found the session idle, lived milliseconds. */
   readonly idleSince: ReadonlyMap<string, number>;
+  /** The beginning of the drain that the session was told of by this controller, milliseconds since the epoch. */
+  readonly drainTold: ReadonlyMap<string, number>;
   /** Since when a terminal lives without any of its expected programs, lived milliseconds. */
   readonly agentMissingSince: ReadonlyMap<string, number>;
   /** The provider can take up a start that did not come to its end. */
@@ -147,7 +149,10 @@ export type Action =
       readonly sessionName: string;
       readonly record: SessionRecord;
       readonly reason: DrainReason;
-      readonly leftMs: number;
+      /** When it began, milliseconds since the epoch. */
+      readonly since: number;
+      /** How long its idleness is waited for, milliseconds; 0: it is told and nothing more. */
+      readonly idleWithinMs: number;
     }
   | {
       readonly kind: 'apply-live';

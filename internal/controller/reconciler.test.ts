@@ -229,7 +229,7 @@ describe('plan: running sessions', () => {
 
   it('CFG-05 waits for idle while a drain lasts', () => {
     const result = planOf(scene(drainSince(10_000)));
-    expect(result.actions).toMatchObject([{ kind: 'drain', leftMs: 110_000 }]);
+    expect(result.actions).toMatchObject([{ kind: 'drain', idleWithinMs: 110_000 }]);
     expect(result.nextWall).toBe(NOW + 110_000);
   });
 

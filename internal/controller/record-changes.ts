@@ -3,13 +3,13 @@ import type { NewEvent } from '../events/event.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { rfc3339 } from '../platform/clock.ts';
 import { displayName } from '../session/display.ts';
+import { drainMark, drainOver } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { releaseHolds, releaseNamedIdentifiers } from '../session/start-transitions.ts';
 import { beginDrain, clearExpiredHold, close, type MetadataPatch } from '../session/transitions.ts';
 import { adopt, createRecord, type NewRecordContext } from './adoption.ts';
 import { type EndingContext, endingOf, lostPatch } from './endings.ts';
 import type { Change, Decision } from './plan.ts';
-import { DRAIN_AT_KEY } from './session-facts.ts';
 
 export interface ChangeContext extends EndingContext, NewRecordContext {}
 
@@ -47,7 +47,13 @@ function partOf(change: Change, context: ChangeContext): Part {
       return adopt(change, context);
     case 'take-over':
       return {
-        beads: [patch(change.record, { ...activeAgain(change.record, now), instance_token: change.token })],
+        beads: [
+          patch(change.record, {
+            ...activeAgain(change.record, now),
+            ...drainOver(),
+            instance_token: change.token,
+          }),
+        ],
       };
     case 'ended': {
       const ending = endingOf(change.record, change.death, context);
@@ -59,18 +65,19 @@ function partOf(change: Change, context: ChangeContext): Part {
       return { beads: [patch(change.record, activeAgain(change.record, now))] };
     case 'begin-drain':
       return {
-        beads: [patch(change.record, beginDrain(change.reason, now))],
+        beads: [patch(change.record, { ...beginDrain(change.reason, now), ...drainMark(change.record) })],
         events: [event('session.draining', change.record, drainMessage(change.reason, change.detail))],
       };
     case 'cancel-drain':
       return {
-        beads: [patch(change.record, { ...activeAgain(change.record, now), [DRAIN_AT_KEY]: '' })],
+        beads: [patch(change.record, { ...activeAgain(change.record, now), ...drainOver() })],
         events: [event('session.undrained', change.record, change.why)],
       };
     case 'retire':
       return {
         beads: [retire(change.record, change.reason, now)],
-        events: [event('session.stopped', change.record, change.reason)],
+        // Its end was told when it came; this is the end of the record.
+        events: [event('session.updated', change.record, `closed: ${change.reason}`)],
       };
     case 'note-live':
       return { beads: [patch(change.record, liveHashes(change.desired.liveHash))] };

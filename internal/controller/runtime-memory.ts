@@ -9,6 +9,8 @@ export class RuntimeMemory {
   readonly effects = new Map<string, number>();
   readonly retryAt = new Map<string, number>();
   readonly idleSince = new Map<string, number>();
+  /** The beginning of the drain that it was told of, wall clock. */
+  readonly drainTold = new Map<string, number>();
   readonly agentMissingSince = new Map<string, number>();
   /** When a start was last left with a question, wall clock. */
   readonly askedAt = new Map<string, number>();
@@ -40,6 +42,7 @@ export class RuntimeMemory {
   begun(name: string): void {
     this.exits.delete(name);
     this.idleSince.delete(name);
+    this.drainTold.delete(name);
     this.agentMissingSince.delete(name);
     this.askedAt.delete(name);
     this.asksSince.delete(name);
@@ -65,6 +68,7 @@ export class RuntimeMemory {
       this.effects,
       this.retryAt,
       this.idleSince,
+      this.drainTold,
       this.agentMissingSince,
       this.exits,
       this.#failures,

@@ -1,5 +1,6 @@
 import { parseRfc3339 } from '../platform/clock.ts';
 import type { ExitInfo, Observation } from '../runtime/provider.ts';
+import { DRAIN_AT_KEY, isAcknowledged, isDrainOfThisLife, isRestartAsked } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { type DrainReason, isDrainReason, isStopReason, type StopReason } from './model.ts';
 import type { PlanInput } from './plan.ts';
@@ -15,13 +16,19 @@ export type Sight =
 
 /** Metadata keys of ours on a session record, beside the published ones. */
 export const STOP_INTENT_KEY = 'stop_intent';
-export const DRAIN_AT_KEY = 'drain_at';
 
 /** The question that a start left for a person; `''` when it left none. */
 export const WAITS_FOR_KEY = 'waits_for';
 
-/** Agents say `gc runtime drain-ack` with this runtime key, and ask for a fresh start with the next one. */
+/**
+ * Drains are shown in the runtime too, for scripts that look there. Our commands write what an agent says into the record
+ * alone; a script may write it here. Some runtimes keep such marks longer than the life they were meant for.
+ */
+export const RUNTIME_DRAIN = 'GC_DRAIN';
+export const RUNTIME_DRAIN_REASON = 'GC_DRAIN_REASON';
+export const RUNTIME_DRAIN_GENERATION = 'GC_DRAIN_GENERATION';
 export const RUNTIME_DRAIN_ACK = 'GC_DRAIN_ACK';
+export const RUNTIME_DRAIN_ACK_SOURCE = 'GC_DRAIN_ACK_SOURCE';
 export const RUNTIME_RESTART_REQUESTED = 'GC_RESTART_REQUESTED';
 
 export function sightOf(input: Pick<PlanInput, 'survey' | 'effects'>, name: string): Sight {
@@ -82,11 +89,35 @@ export interface Drain {
 }
 
 export function drainOf(record: SessionRecord): Drain | undefined {
-  if (record.state !== 'draining') return undefined;
+  if (record.state !== 'draining' || !isDrainOfThisLife(record)) return undefined;
   return {
     reason: isDrainReason(record.stateReason) ? record.stateReason : 'no-wake-reason',
     since: parseRfc3339(record.metadata[DRAIN_AT_KEY]) ?? record.lastWokeAt ?? record.createdAt,
   };
+}
+
+type RuntimeMeta = Readonly<Record<string, string>>;
+
+/** The agent of this life said that it is done. */
+export function saysDone(record: SessionRecord, meta: RuntimeMeta = {}): boolean {
+  if (isAcknowledged(record)) return true;
+  const generation = meta[RUNTIME_DRAIN_GENERATION];
+  return meta[RUNTIME_DRAIN_ACK] === '1' && (!generation || generation === String(record.generation));
+}
+
+/** A new life was asked for in this one. */
+export function asksForRestart(record: SessionRecord, meta: RuntimeMeta = {}): boolean {
+  if (isRestartAsked(record)) return true;
+  const asked = meta[RUNTIME_RESTART_REQUESTED] ?? '';
+  if (asked === '') return false;
+  // Seconds since the epoch: what was asked before this life began is done.
+  return !/^\d{9,}$/.test(asked) || Number(asked) >= Math.floor((record.lastWokeAt ?? 0) / 1_000);
+}
+
+/** What a session ends with when its agent says that it is done. */
+export function endOfDrain(drain: Drain | undefined): StopReason {
+  if (!drain || drain.reason === 'drained by a person') return 'drain acknowledged by agent';
+  return drain.reason;
 }
 
 export type Ownership = 'this life' | 'another life';

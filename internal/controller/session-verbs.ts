@@ -1,21 +1,28 @@
-import { RevisionConflictError } from '../beads/store.ts';
 import type { NewEvent } from '../events/event.ts';
 import { GcError } from '../platform/errors.ts';
 import { cleared, crashPatch } from '../session/crash-policy.ts';
 import { displayName } from '../session/display.ts';
+import { drainOver } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { holdForUser } from '../session/start-transitions.ts';
 import { clearWakeBlockers, type MetadataPatch, reactivate, requestWake } from '../session/transitions.ts';
 import type { CityEngine } from './city-engine.ts';
 import type { ResolvedDesired, StopReason } from './model.ts';
 import { cityChangeOf } from './record-changes.ts';
-import { believedRunning, DRAIN_AT_KEY, STOP_INTENT_KEY } from './session-facts.ts';
-import { requireAction, resolveTarget, type Target } from './verb-context.ts';
+import { STOP_INTENT_KEY, stopIntent } from './session-facts.ts';
+import {
+  decidedAnew,
+  type Existing,
+  isUp,
+  requireAction,
+  requireExisting,
+  resolveTarget,
+  type Target,
+} from './verb-context.ts';
 
 /** A session that neither stops nor starts within this has told why elsewhere. */
 const SETTLE_TIMEOUT_MS = 60_000;
 const SETTLE_POLL_MS = 50;
-const MAX_ATTEMPTS = 5;
 
 export interface VerbsOptions {
   readonly engine: CityEngine;
@@ -25,8 +32,6 @@ export interface VerbsOptions {
   readonly controlled: boolean;
   readonly poke: () => void;
 }
-
-type Existing = Extract<Target, { kind: 'session' }>;
 
 /** What people do to one session: the wish is written first, then carried out, by the controller or here. */
 export class SessionVerbs {
@@ -43,36 +48,25 @@ export class SessionVerbs {
 
   /** Ends the runtime; what follows is policy. */
   kill(token: string): Promise<SessionRecord> {
-    return this.#again(() => this.#kill(token));
+    return decidedAnew(() => this.#kill(token));
   }
 
   suspend(token: string): Promise<SessionRecord> {
-    return this.#again(() => this.#suspend(token));
+    return decidedAnew(() => this.#suspend(token));
   }
 
   /** Takes away holds, strikes and quarantine, and starts it at once. */
   wake(token: string): Promise<SessionRecord> {
-    return this.#again(() => this.#wake(token));
+    return decidedAnew(() => this.#wake(token));
   }
 
   close(token: string): Promise<SessionRecord> {
-    return this.#again(() => this.#close(token));
+    return decidedAnew(() => this.#close(token));
   }
 
   /** Up and ready, started first where that is allowed. @throws GcError why it is not */
   ready(token: string, verb: 'nudge' | 'submit' | 'peek'): Promise<SessionRecord> {
-    return this.#again(() => this.#ready(token, verb));
-  }
-
-  /** What is decided about a record holds for the record that was looked at: when it has changed, it is decided anew. */
-  async #again<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof RevisionConflictError) || attempt === MAX_ATTEMPTS) throw error;
-      }
-    }
+    return decidedAnew(() => this.#ready(token, verb));
   }
 
   async #kill(token: string): Promise<SessionRecord> {
@@ -92,13 +86,19 @@ export class SessionVerbs {
     const found = await this.target(token);
     const action = requireAction(found, 'wake');
     const target = await this.#materialized(found, 'wake');
+    const ending = stopIntent(target.record);
+    if (ending && isUp(target)) {
+      // What is being ended cannot be kept; what comes after its end is a life that was asked for.
+      await this.carryOutStop(target.record, ending);
+      return this.#wake(token);
+    }
     if (isUp(target)) {
-      const drains =
-        action === 'cancel-drain' ? { state: 'active', state_reason: '', [DRAIN_AT_KEY]: '' } : {};
+      const drains = action === 'cancel-drain' ? { state: 'active', state_reason: '' } : {};
       const patch = {
         ...clearWakeBlockers(target.record.state, target.record.sleepReason),
         ...crashPatch(cleared()),
         ...drains,
+        ...drainOver(),
       };
       return this.#apply(target.record, patch, 'session.released', 'by a person');
     }
@@ -190,21 +190,21 @@ export class SessionVerbs {
   }
 
   async #stop(target: Existing, reason: StopReason): Promise<SessionRecord> {
-    const { engine, controlled, poke } = this.#options;
     const { record } = target;
-    const intended = await engine.parts.store.apply(
-      record.id,
-      { [STOP_INTENT_KEY]: reason },
-      { expectedRevision: record.revision },
+    const { store } = this.#options.engine.parts;
+    const patch = { [STOP_INTENT_KEY]: reason };
+    return this.carryOutStop(
+      await store.apply(record.id, patch, { expectedRevision: record.revision }),
+      reason,
     );
+  }
+
+  /** Of a record that says that its end is meant. Resolves when it has ended. */
+  async carryOutStop(record: SessionRecord, reason: StopReason): Promise<SessionRecord> {
+    const { engine, controlled, poke } = this.#options;
     if (!controlled) {
-      await engine.executor.run({
-        kind: 'stop',
-        sessionName: record.sessionName,
-        record: intended,
-        reason,
-        instanceToken: '',
-      });
+      const { sessionName } = record;
+      await engine.executor.run({ kind: 'stop', sessionName, record, reason, instanceToken: '' });
       return engine.parts.store.get(record.id);
     }
     engine.executor.cancel(record.sessionName);
@@ -251,8 +251,7 @@ export class SessionVerbs {
   async #existing(token: string, verb: 'kill' | 'rename'): Promise<Existing> {
     const target = await this.target(token, verb === 'rename');
     requireAction(target, verb);
-    if (target.kind === 'session') return target;
-    throw new GcError('session-not-active', `session ${target.identity} has never been started`);
+    return requireExisting(target, verb);
   }
 
   /** A configured name gets its record when something is asked of it. */
@@ -302,10 +301,6 @@ export class SessionVerbs {
   #now(): number {
     return this.#options.engine.parts.clock.now();
   }
-}
-
-function isUp(target: Existing): boolean {
-  return target.sight.kind === 'running' || believedRunning(target.record);
 }
 
 function isSettledUp(record: SessionRecord): boolean {

@@ -156,7 +156,9 @@ function leavingOf(facts: ViewFacts): Standing | undefined {
     return standing('draining', undefined, `is being stopped: ${intent ?? 'by the controller'}`);
   const drain = drainOf(record);
   if (!drain) return undefined;
-  const waits = isAttached(sight.observation) ? 'a person is attached' : 'waits until it is idle';
+  const until =
+    drain.reason === 'drained by a person' ? 'waits until it says that it is done' : 'waits until it is idle';
+  const waits = isAttached(sight.observation) ? 'a person is attached' : until;
   return standing('draining', drain.since, `${drain.reason}: ${waits}`);
 }
 

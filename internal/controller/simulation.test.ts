@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { type Ids, seededIds } from '../platform/ids.ts';
 import type { RuntimeEvent } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { stopIntent } from './session-facts.ts';
+import type { LifeRequest } from './city-api.ts';
+import { drainOf, saysDone, stopIntent } from './session-facts.ts';
 import { CityHarness, cityYaml } from './testing/city-harness.ts';
 import type { Faults } from './testing/mortal.ts';
 
@@ -16,6 +17,7 @@ const STEPS = 40;
 const NAMES = ['a', 'b', 'c', 'd'];
 const POOL_MAX = 3;
 const IDLE_TIMEOUT_MS = 20_000;
+const DRAIN_TIMEOUT_MS = 20_000;
 const SLOTS = Array.from({ length: POOL_MAX }, (_, i) => `p-${i + 1}`);
 
 class Chaos implements Faults {
@@ -60,6 +62,10 @@ class Simulation {
   readonly h: CityHarness;
   readonly commands = new Map(NAMES.map((name) => [name, `run-${name}`]));
   readonly suspended = new Set<string>();
+  /** A drain of them was acknowledged, and nobody took it back. */
+  readonly drained = new Set<string>();
+  /** Of every life that was seen: what proves in the runtime which one speaks. */
+  readonly tokens = new Map<string, Set<string>>();
 
   constructor(seed: number) {
     this.chaos = new Chaos(seed);
@@ -79,6 +85,7 @@ class Simulation {
     if (method !== 'stop' || !lives || this.h.killed) return;
     this.#checkWork(name);
     this.#checkSilence(name);
+    this.#checkDrain(name);
     const token = session.config.env['GC_INSTANCE_TOKEN'];
     const record = this.#recordNow(name);
     const reason =
@@ -95,14 +102,27 @@ class Simulation {
       this.chaos.violations.push(`${name} started beside ${up.join()}`);
   }
 
-  /** Nobody who works is ended, but for silence and for a start of it that did not come to its end. */
+  /** Nobody who works is ended, but for silence, by its own word, and for a start of it that did not come to its end. */
   #checkWork(name: string): void {
     const works = this.h.city.db.beadTable.list({ status: 'in_progress', assignee: name }).length > 0;
     const record = this.#recordNow(name);
     const state = record?.state;
-    const isSilent = record !== undefined && stopIntent(record) === 'idle-timeout';
-    if (works && state !== 'creating' && !isSilent)
+    const isMeant = MEANT_FOR_WORKERS.includes((record && stopIntent(record)) ?? '');
+    if (works && state !== 'creating' && !isMeant)
       this.chaos.violations.push(`stop of ${name}, which works (${state})`);
+  }
+
+  /** Who is drained has its time; a new life is asked for by the life that ends. */
+  #checkDrain(name: string): void {
+    const record = this.#recordNow(name);
+    const intent = record && stopIntent(record);
+    const { metadata = {} } = record ?? {};
+    const drainedMs = this.h.clock.now() - Date.parse(metadata['drain_at'] ?? '');
+    if (intent === 'drained by a person' && !(drainedMs >= DRAIN_TIMEOUT_MS))
+      this.chaos.violations.push(`stop of ${name}, drained for ${drainedMs} ms`);
+    const life = `${record?.generation} ${record?.instanceToken}`;
+    if (intent === 'restart requested' && metadata['restart_for'] !== life)
+      this.chaos.violations.push(`restart of ${name}, which another life asked for`);
   }
 
   #checkSilence(name: string): void {
@@ -127,7 +147,12 @@ class Simulation {
 
   #yaml(): string {
     const text = cityYaml(
-      ['a', ['b', 'depends_on: [a]'], ['c', 'depends_on: [a]'], 'd'],
+      [
+        ['a', DRAIN_TIMEOUT],
+        ['b', `depends_on: [a]\n${DRAIN_TIMEOUT}`],
+        ['c', `depends_on: [a]\n${DRAIN_TIMEOUT}`],
+        ['d', DRAIN_TIMEOUT],
+      ],
       'daemon: { max_restarts: 0, shutdown_timeout: 1s }',
     );
     const pooled = text.replace(
@@ -163,13 +188,33 @@ class Simulation {
     const { h, chaos } = this;
     const name = chaos.pick(NAMES);
     const living = this.#living();
+    this.#noteLives();
     switch (
       chaos.pick([
         ...(['crash', 'crash', 'lose', 'edit', 'kill', 'suspend', 'wake', 'controller', 'nothing'] as const),
         ...(['route', 'route', 'claim', 'claim', 'done', 'leave'] as const),
         ...(['speak', 'attach', 'silence'] as const),
+        ...(['drain', 'drain', 'undrain', 'ack', 'restart', 'late word'] as const),
       ])
     ) {
+      case 'drain':
+        return this.#person(
+          () => h.api.drain(name),
+          () => this.drained.add(name),
+        );
+      case 'undrain':
+        this.drained.delete(name);
+        return this.#person(() => h.api.undrain(name));
+      case 'ack':
+        return this.#speak(chaos.pick([...NAMES, ...living]), (session, life) =>
+          h.api.acknowledgeDrain(session, life),
+        );
+      case 'restart':
+        return this.#speak(chaos.pick([...NAMES, ...living]), (session, life) =>
+          h.api.requestRestart(session, life),
+        );
+      case 'late word':
+        return this.#lateWord(name);
       case 'route':
         if (h.isUp) await h.city.db.beads.create({ title: 'work', metadata: { 'gc.routed_to': 'p' } });
         return this.#tell();
@@ -203,8 +248,10 @@ class Simulation {
         await this.#up();
         return;
       case 'kill':
+        this.drained.delete(name);
         return this.#person(() => h.api.kill(name));
       case 'suspend':
+        this.drained.delete(name);
         return this.#person(
           () => h.api.suspend(name),
           () => this.suspended.add(name),
@@ -212,10 +259,39 @@ class Simulation {
       case 'wake':
         // Even without an answer it may have been done.
         this.suspended.delete(name);
+        this.drained.delete(name);
         return this.#person(() => h.api.wake(name));
       case 'nothing':
         return;
     }
+  }
+
+  #noteLives(): void {
+    for (const [name, session] of this.h.provider.sessions) {
+      const token = session.config.env['GC_INSTANCE_TOKEN'] ?? '';
+      this.tokens.set(name, (this.tokens.get(name) ?? new Set()).add(token));
+    }
+  }
+
+  /** The agent that lives says something about its own life. */
+  async #speak(name: string, says: (name: string, life: LifeRequest) => Promise<unknown>): Promise<void> {
+    const session = this.h.provider.sessions.get(name);
+    const token = session?.config.env['GC_INSTANCE_TOKEN'];
+    if (session && !session.ended && token) await this.#person(() => says(name, { instance_token: token }));
+  }
+
+  /** A process of an earlier life that nobody ended says that it is done, or wants a new life. */
+  async #lateWord(name: string): Promise<void> {
+    const { h, chaos } = this;
+    const now = this.#recordNow(name)?.instanceToken;
+    const earlier = [...(this.tokens.get(name) ?? [])].filter((token) => token !== now);
+    if (now === undefined || earlier.length === 0) return;
+    const life = { instance_token: chaos.pick(earlier) };
+    const says = chaos.pick([
+      () => h.api.acknowledgeDrain(name, life),
+      () => h.api.requestRestart(name, life),
+    ]);
+    await this.#person(says, () => chaos.violations.push(`${name} was told by an earlier life of it`));
   }
 
   /** Whoever changes work says so, or the word is lost. */
@@ -289,10 +365,13 @@ class Simulation {
     for (const name of SLOTS) h.provider.attached.delete(name);
     h.provider.deliver = (event) => [event];
     if (!h.isUp) await this.#up();
+    for (const name of this.drained)
+      expect(this.#recordNow(name), 'an acknowledged drain holds').toSatisfy(isBeingDrained);
     const maybeSuspended = (await h.records('suspended')).map((record) => record.sessionName);
     for (const name of this.suspended)
       expect(maybeSuspended, 'an acknowledged suspend holds').toContain(name);
-    for (const name of maybeSuspended) await this.#person(() => h.api.wake(name));
+    const held = (await h.records()).filter((record) => NAMES.includes(record.sessionName) && isHeld(record));
+    for (const { sessionName } of held) await this.#person(() => h.api.wake(sessionName));
     h.touchConfig();
     await h
       .until(async () => {
@@ -327,6 +406,26 @@ class Simulation {
   }
 }
 
+const DRAIN_TIMEOUT = `drain_timeout: ${DRAIN_TIMEOUT_MS / 1_000}s`;
+const MEANT_FOR_WORKERS = ['idle-timeout', 'drain acknowledged by agent', 'restart requested'];
+
+function isBeingDrained(record: SessionRecord | undefined): boolean {
+  if (!record) return false;
+  const intent = stopIntent(record) ?? '';
+  if (['drained by a person', 'drain acknowledged by agent'].includes(intent)) return true;
+  return record.state === 'drained' || drainOf(record)?.reason === 'drained by a person';
+}
+
+/** Down, or about to be, because somebody said so. */
+function isHeld(record: SessionRecord): boolean {
+  return (
+    record.state === 'suspended' ||
+    isBeingDrained(record) ||
+    stopIntent(record) !== undefined ||
+    saysDone(record)
+  );
+}
+
 describe('simulation', () => {
   it.each(Array.from({ length: RUNS }, (_, i) => FIRST_SEED + i))(
     'seed %i',
@@ -340,54 +439,4 @@ describe('simulation', () => {
       }
     },
   );
-});
-
-describe('a controller killed at every step', () => {
-  /** A start, a death, a change of the config: what the runtime is asked for in between is what is cut off. */
-  const story = async (faults: Faults & { calls: number }) => {
-    const yaml = cityYaml(['a', ['b', 'depends_on: [a]']]);
-    const h = new CityHarness(yaml, { faults });
-    h.provider.scripts.fallback = { delayMs: 300 };
-    for (const name of ['a', 'b']) h.provider.waitForIdleErrors.set(name, undefined);
-    try {
-      h.up().catch(() => undefined); // killed while it came up
-      await h.until(() => h.killed || h.isUp);
-      await h.pass(1_500);
-      if (!h.killed && h.provider.sessions.has('a')) h.provider.crash('a', { code: 1 });
-      await h.pass(1_500);
-      h.writeConfig(yaml.replace('run-b', 'run-b-new'));
-      if (!h.killed) h.touchConfig();
-      await h.pass(1_500);
-      await h.until(async () => {
-        if (h.killed) await h.up();
-        const settled = (await h.records('active')).length === 2;
-        return settled && h.provider.sessions.get('b')?.config.command === 'run-b-new';
-      });
-      return [...h.provider.sessions.values()].filter((session) => !session.ended).length;
-    } finally {
-      await h.end();
-    }
-  };
-
-  const killAt = (at: number, fate: 'dies before' | 'dies after') => ({
-    calls: 0,
-    next(): ReturnType<Faults['next']> {
-      this.calls += 1;
-      return this.calls === at ? fate : 'fine';
-    },
-  });
-
-  it('REC-13 leaves nothing that the next one does not settle', { timeout: 240_000 }, async () => {
-    const whole = killAt(-1, 'dies before');
-    expect(await story(whole)).toBe(2);
-    expect(whole.calls).toBeGreaterThan(15);
-    for (let at = 1; at <= whole.calls; at += 1) {
-      const fates =
-        RUNS > 6
-          ? (['dies before', 'dies after'] as const)
-          : ([at % 2 === 0 ? 'dies before' : 'dies after'] as const);
-      for (const fate of fates)
-        expect(await story(killAt(at, fate)), `killed at call ${at} (${fate})`).toBe(2);
-    }
-  });
 });

@@ -6,6 +6,7 @@ import { StartFailedError } from '../runtime/errors.ts';
 import { canContinueStart, type StartResult } from '../runtime/provider.ts';
 import type { RuntimeConfig } from '../runtime/runtime-config.ts';
 import { displayName } from '../session/display.ts';
+import { marksOver } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { preWakeCommit } from '../session/start-transitions.ts';
 import { commitStarted, type MetadataPatch, type StartedFingerprints } from '../session/transitions.ts';
@@ -144,6 +145,7 @@ async function writeIntent(
     ...(conversation.first ? { started_config_hash: '', started_live_hash: '' } : {}),
     [STARTING_HASHES_KEY]: JSON.stringify({ coreHash, liveHash, breakdown, form: CURRENT_FORM }),
     [WAITS_FOR_KEY]: '',
+    ...marksOver(),
     provider: desired.provider,
     provider_kind: desired.providerKind,
     command: desired.config.command,

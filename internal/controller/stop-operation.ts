@@ -13,12 +13,16 @@ export type StopAction = Extract<Action, { kind: 'stop' }>;
 /** Between TERM and KILL. */
 export const STOP_GRACE_MS = 5_000;
 
-/** Records that the end is meant, ends the session, records that it ended. */
+/** Records that the end is meant, unless the record says something else by now; ends the session, records that it ended. */
 export async function runStop(context: ExecutorContext, action: StopAction): Promise<void> {
   const { record, sessionName, reason, detail, instanceToken } = action;
   if (record && reason === 'idle-timeout' && (await asksPerson(context, record))) return;
   if (record && stopIntent(record) !== reason)
-    await context.store.apply(record.id, { [STOP_INTENT_KEY]: reason });
+    await context.store.apply(
+      record.id,
+      { [STOP_INTENT_KEY]: reason },
+      { expectedRevision: record.revision },
+    );
   const lastLines = reason === 'no agent in it' ? await lastScreen(context, sessionName) : '';
   const token = instanceToken === '' ? {} : { instanceToken };
   await context.provider.stop(sessionName, { graceMs: STOP_GRACE_MS, ...token });

@@ -1,8 +1,8 @@
 import type { BeadWrite } from '../beads/sqlite/city-database.ts';
 import { parseRfc3339, rfc3339 } from '../platform/clock.ts';
 import { crashPatch, readCrashState } from '../session/crash-policy.ts';
+import { DRAIN_AT_KEY } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { DRAIN_AT_KEY } from './session-facts.ts';
 
 /**
  * Moves the stored deadlines of drains, back-off and quarantine by a gap in which nobody ran, or by which the wall clock

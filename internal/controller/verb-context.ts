@@ -1,3 +1,4 @@
+import { RevisionConflictError } from '../beads/store.ts';
 import { GcError } from '../platform/errors.ts';
 import { displayName } from '../session/display.ts';
 import { CREATING_STALE_MS, projectLifecycle } from '../session/lifecycle-projection.ts';
@@ -9,7 +10,7 @@ import { actionFor, type Verb, type VerbAction } from '../session/verb-table.ts'
 import type { CityEngine } from './city-engine.ts';
 import { configuredNames } from './desired-state.ts';
 import type { OrderedSurvey } from './model.ts';
-import { isAttached, type Sight, sightOf } from './session-facts.ts';
+import { believedRunning, isAttached, type Sight, sightOf } from './session-facts.ts';
 
 /** What a name on the command line stands for now. */
 export type Target =
@@ -22,6 +23,32 @@ export type Target =
   /** Configured by name, without a record yet. */
   | { readonly kind: 'reserved'; readonly identity: string; readonly sessionName: string };
 
+export type Existing = Extract<Target, { kind: 'session' }>;
+
+const MAX_ATTEMPTS = 5;
+
+/** What is decided about a record holds for the record that was looked at: when it has changed, it is decided anew. */
+export async function decidedAnew<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof RevisionConflictError) || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+export function isUp(target: Existing): boolean {
+  return target.sight.kind === 'running' || believedRunning(target.record);
+}
+
+/** One with a record. @throws GcError what its verb says about one without */
+export function requireExisting(target: Target, verb: Verb): Existing {
+  if (target.kind === 'session') return target;
+  requireAction(target, verb);
+  throw new GcError('session-not-active', `session ${target.identity} has never been started`);
+}
+
 /** Verbs that need to know for certain whether the session runs. */
 const NEEDS_CERTAINTY: ReadonlySet<Verb> = new Set<Verb>([
   'attach',
@@ -29,6 +56,7 @@ const NEEDS_CERTAINTY: ReadonlySet<Verb> = new Set<Verb>([
   'nudge',
   'peek',
   'kill',
+  'drain',
   'respond',
 ]);
 

@@ -44,6 +44,11 @@ export const EVENT_TYPES = [
   'provider.lost',
   /** A waiting session tries again, or a person lifted its quarantine. */
   'session.released',
+  /** A message to an agent waits, arrived after it had waited, ran out of time, or was given up. */
+  'nudge.queued',
+  'nudge.delivered',
+  'nudge.expired',
+  'nudge.dead',
   /** The end of `events.jsonl` was damaged and has been mended. */
   'events.repaired',
 ] as const;

@@ -33,3 +33,22 @@ export class FakeScripts {
     return (scripts.length > 1 ? scripts.shift() : scripts[0]) ?? this.fallback;
   }
 }
+
+/** Waits until a test opens the gate. */
+export async function untilOpen(
+  gate: Promise<void> | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!gate) return;
+  signal?.throwIfAborted();
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    await Promise.race([gate, aborted]);
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}

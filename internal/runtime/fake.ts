@@ -1,5 +1,5 @@
 import type { Clock } from '../platform/clock.ts';
-import { GcError } from '../platform/errors.ts';
+import { GcError, messageOf } from '../platform/errors.ts';
 import { flattenContent } from './content-blocks.ts';
 import {
   DiedDuringStartupError,
@@ -11,7 +11,7 @@ import {
 import { EventStream } from './event-stream.ts';
 import { FakeKnobs, type FakeSession } from './fake-knobs.ts';
 import type { FakeLog, FakeMethod } from './fake-log.ts';
-import type { FakeStartScript } from './fake-script.ts';
+import { type FakeStartScript, untilOpen } from './fake-script.ts';
 import { assertSessionName } from './name-rule.ts';
 import {
   type Answer,
@@ -24,6 +24,7 @@ import {
   type InteractionProvider,
   type InteractionResponse,
   META_INSTANCE_TOKEN,
+  type NudgeOptions,
   type NudgeOutcome,
   type Observation,
   type ObservingProvider,
@@ -177,7 +178,11 @@ export class FakeProvider
     return this.#living(name) && !this.zombies.has(name) ? 'yes' : 'no';
   }
 
-  async nudge(name: string, content: readonly ContentBlock[]): Promise<NudgeOutcome> {
+  async nudge(
+    name: string,
+    content: readonly ContentBlock[],
+    options: NudgeOptions = {},
+  ): Promise<NudgeOutcome> {
     const message = flattenContent(content);
     this.log.record('Nudge', name, { message, content });
     if (this.broken) return { kind: 'failed', detail: UNAVAILABLE };
@@ -185,6 +190,12 @@ export class FakeProvider
     if (!session) return { kind: 'no-session' };
     if (message === '') return { kind: 'empty' };
     const planned = this.nudgeOutcomes.get(name);
+    if (planned?.kind === 'busy') return planned;
+    try {
+      await options.beforeTyping?.();
+    } catch (error) {
+      return { kind: 'failed', detail: messageOf(error) };
+    }
     if (planned && planned.kind !== 'delivered') return planned;
     session.messages.push(message);
     this.touch(name);
@@ -378,19 +389,4 @@ const READY: StartResult = Object.freeze({ kind: 'ready', answered: [], warnings
 
 function waitsFor(question: string): StartResult {
   return { kind: 'waits-for-person', question, screen: question, answered: [], warnings: [] };
-}
-
-async function untilOpen(gate: Promise<void> | undefined, signal: AbortSignal | undefined): Promise<void> {
-  if (!gate) return;
-  signal?.throwIfAborted();
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal?.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    await Promise.race([gate, aborted]);
-  } finally {
-    signal?.removeEventListener('abort', onAbort);
-  }
 }

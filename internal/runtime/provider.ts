@@ -140,6 +140,11 @@ export interface NudgeOptions {
   /** Wait this long for the agent to be idle first, milliseconds; 0: deliver at once. Default 0. */
   readonly waitIdleMs?: number;
   readonly signal?: AbortSignal;
+  /**
+   * Awaited right before the first byte of the text goes to the agent; when it rejects, nothing is typed and the outcome is `failed`.
+   * What is not yet certain to be typed is not announced with it: `busy` is never answered after it.
+   */
+  readonly beforeTyping?: () => Promise<void>;
 }
 
 export type NudgeOutcome =

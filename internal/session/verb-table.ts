@@ -14,6 +14,10 @@ export type Verb =
   | 'unpin'
   | 'reset'
   | 'kill'
+  | 'drain'
+  | 'undrain'
+  | 'drain-ack'
+  | 'restart'
   | 'close'
   | 'rename'
   | 'respond';
@@ -30,6 +34,10 @@ export const VERBS: readonly Verb[] = [
   'unpin',
   'reset',
   'kill',
+  'drain',
+  'undrain',
+  'drain-ack',
+  'restart',
   'close',
   'rename',
   'respond',
@@ -49,6 +57,8 @@ export type VerbAction =
   | 'release-and-start'
   /** Back from the archive, then a start. */
   | 'reactivate-and-start'
+  /** Asks the agent to end. */
+  | 'begin-drain'
   /** Ends the drain and lets it run on. */
   | 'cancel-drain'
   | 'hold'
@@ -67,6 +77,7 @@ export type VerbRule =
 /** Why a verb is refused in a state: the kind of error, in the words of Gas City where it has them. */
 export type Refusal =
   | 'not-active'
+  | 'starting'
   | 'closed'
   | 'closing'
   | 'archived'
@@ -100,6 +111,10 @@ const DOWN: Row = {
   unpin: act('write-record'),
   reset: act('restart-fresh'),
   kill: no('not-active'),
+  drain: no('not-active'),
+  undrain: no('not-active'),
+  'drain-ack': act('write-record'),
+  restart: no('not-active'),
   close: act('close-record'),
   rename: act('write-record'),
   respond: no('no-pending'),
@@ -119,6 +134,9 @@ const RUNNING: Row = {
   peek: act('use-runtime'),
   wake: act('release-and-start'),
   kill: act('stop-runtime'),
+  drain: act('begin-drain'),
+  undrain: act('cancel-drain'),
+  restart: act('write-record'),
   respond: act('use-runtime'),
 };
 
@@ -130,6 +148,7 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
     submit: act('materialize'),
     nudge: act('materialize'),
     peek: no('no-record'),
+    'drain-ack': no('no-record'),
     logs: no('no-record'),
     wake: act('materialize'),
     suspend: act('materialize'),
@@ -146,6 +165,8 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
     nudge: act('await-start'),
     wake: act('release-and-start'),
     kill: act('stop-runtime'),
+    drain: no('starting'),
+    restart: act('write-record'),
   },
   running: RUNNING,
   draining: { ...RUNNING, wake: act('cancel-drain'), submit: act('cancel-drain') },
@@ -170,6 +191,7 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
     pin: act('reactivate-and-start'),
   },
   archived: blockedBy('archived', {
+    'drain-ack': no('archived'),
     wake: no('archived'),
     suspend: no('archived'),
     pin: no('archived'),
@@ -177,6 +199,7 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
   }),
   closing: {
     ...blockedBy('closing'),
+    'drain-ack': no('closing'),
     wake: no('closing'),
     suspend: no('closing'),
     pin: no('closing'),
@@ -186,6 +209,7 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
   },
   closed: {
     ...blockedBy('closed'),
+    'drain-ack': no('closed'),
     wake: no('closed'),
     suspend: no('closed'),
     pin: no('closed'),
@@ -197,6 +221,7 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
   },
   foreign: {
     ...blockedBy('foreign-state'),
+    'drain-ack': no('foreign-state'),
     wake: no('foreign-state'),
     suspend: no('foreign-state'),
     reset: no('foreign-state'),
@@ -257,6 +282,11 @@ const explain = (label: string): string => `gc explain ${label}`;
 
 const WORDING: Readonly<Record<Refusal, Wording>> = {
   'not-active': { code: 'session-not-active', says: (l) => `session ${l} is not active`, next: wake },
+  starting: {
+    code: 'session-not-active',
+    says: (l) => `session ${l} is not active yet: it is being started`,
+    next: explain,
+  },
   closed: { code: 'session-closed', says: (l) => `session ${l} is closed`, next: () => 'gc session new' },
   closing: { code: 'session-closed', says: (l) => `session ${l} is closing`, next: () => 'gc session list' },
   archived: {

@@ -73,16 +73,24 @@ function walk(groups: readonly GroupSpec[], done: readonly string[]): Walked {
     } else if (word.startsWith('-') && word !== '-') {
       openOption = optionsOf(command).find((each) => takesValue(each, word));
     } else if (command) {
-      positionals += 1;
+      const deeper = positionals === 0 ? specAt(groups, `${command.path} ${word}`) : undefined;
+      if (deeper) command = deeper;
+      else positionals += 1;
     } else {
       words.push(word);
-      const path = words.join(' ');
-      command = groups.flatMap((group) => group.commands).find((spec) => spec.path === path);
+      command = specAt(groups, words.join(' '));
     }
   }
   const level = command ? [] : nextWords(groups, words.join(' '));
   return { command, level, words, positionals, openOption };
 }
+
+const specAt = (groups: readonly GroupSpec[], path: string): CommandSpec | undefined =>
+  groups.flatMap((group) => group.commands).find((spec) => spec.path === path);
+
+/** `nudge status` is a word of `nudge`, which is a command itself. */
+const isDirectlyUnder = (path: string, spec: CommandSpec): boolean =>
+  spec.path.split(' ').length === path.split(' ').filter((word) => word !== '').length + 1;
 
 async function packLevel(
   groups: readonly GroupSpec[],
@@ -112,7 +120,7 @@ function nextWords(groups: readonly GroupSpec[], path: string): readonly Complet
       continue;
     }
     for (const spec of group.commands) {
-      if (spec.hidden) continue;
+      if (spec.hidden || !isDirectlyUnder(path, spec)) continue;
       words.push({ value: spec.path.split(' ').at(-1) ?? '', explains: spec.summary });
     }
   }

@@ -138,7 +138,10 @@ class Reading {
       if (!this.#named.has(group.word)) return;
       parent = command;
     }
-    for (const spec of group.commands) this.#addCommand(parent, spec, group.heading);
+    for (const spec of group.commands) {
+      const owner = group.word === '' ? ownerOf(program, spec) : parent;
+      this.#addCommand(owner, spec, group.heading);
+    }
   }
 
   #addCommand(parent: Command, spec: CommandSpec, heading: string): void {
@@ -148,6 +151,7 @@ class Reading {
       .summary(spec.summary)
       .description(spec.details ? `${spec.summary}\n\n${spec.details}` : spec.summary)
       .helpGroup(`${heading}:`)
+      .helpCommand(false)
       .allowExcessArguments(false);
     for (const arg of spec.args ?? []) {
       const shown = arg.variadic ? `${arg.name}...` : arg.name;
@@ -191,7 +195,8 @@ class Reading {
   #optionValue(command: Command, option: OptionSpec): RawValue {
     const negated = option.name.startsWith('no-') && option.value === undefined;
     const key = camelCase(negated ? option.name.slice(3) : option.name);
-    const value: unknown = command.opts()[key];
+    // An option that the command above has too is read there.
+    const value: unknown = command.opts()[key] ?? command.parent?.opts()[key];
     return negated ? value === false : this.#plain(value);
   }
 
@@ -240,6 +245,13 @@ class Reading {
   #usage(path: string, message: string, next: string): Parsed {
     return { kind: 'usage', path, message, next };
   }
+}
+
+/** `nudge status` is found under `nudge`, which is a command too. */
+function ownerOf(program: Command, spec: CommandSpec): Command {
+  const [first, second] = spec.path.split(' ');
+  const owner = second === undefined ? undefined : program.commands.find((each) => each.name() === first);
+  return owner ?? program;
 }
 
 function toOption(spec: OptionSpec): Option {

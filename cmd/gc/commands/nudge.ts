@@ -1,3 +1,7 @@
+import type { NudgeReply, NudgeRequest } from '../../../internal/controller/city-api.ts';
+import { commandActor } from '../../../internal/events/event-types.ts';
+import { GcError } from '../../../internal/platform/errors.ts';
+import { systemIds } from '../../../internal/platform/ids.ts';
 import { withCity } from '../city/access.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
@@ -8,29 +12,45 @@ import { age } from '../output/times.ts';
 const DEFAULT_WAIT_MS = 30_000;
 /** A person who waits longer than this is told for what. */
 const SILENCE_MS = 2_000;
+const DELIVERIES = ['immediate', 'wait-idle', 'queue'] as const;
+/** A request whose controller went away is made again with the same id: it is the same message. */
+const REPEATS = 5;
+const REPEAT_PAUSE_MS = 300;
 
-export const runNudge: CommandRun = (context, input) =>
-  deliver(context, input, input.duration('wait') ?? DEFAULT_WAIT_MS);
-
-export const runSessionNudge: CommandRun = (context, input) => {
-  const mode = input.text('delivery') ?? 'wait-idle';
-  if (mode !== 'wait-idle' && mode !== 'immediate') {
-    throw new UsageError(`unknown delivery mode "${mode}" (want immediate or wait-idle)`);
-  }
-  const waitMs = mode === 'immediate' ? 0 : (input.duration('wait') ?? DEFAULT_WAIT_MS);
-  return deliver(context, input, waitMs);
-};
-
-async function deliver(context: Context, input: Input, waitIdleMs: number): Promise<number> {
+export const runNudge: CommandRun = async (context, input) => {
+  const delivery = deliveryIn(input);
+  const waitMs = delivery === 'wait-idle' ? (input.duration('wait') ?? DEFAULT_WAIT_MS) : 0;
   const session = input.arg('session');
-  const text = await messageOf(context, input.rest('text'));
-  const request = { text, wait_idle_ms: waitIdleMs };
-  const reply = await saidWhileWaiting(context, session, waitIdleMs, () =>
-    withCity(context, ({ api }) => api.nudge(session, request)),
-  );
-  const line = nudgeText(reply, context.out.isTTY);
+  const request: NudgeRequest = {
+    text: await messageOf(context, input.rest('text')),
+    wait_idle_ms: waitMs,
+    delivery,
+    id: `nudge-${systemIds.hex(6)}`,
+    sender: commandActor(context.env),
+  };
+  const reply = await saidWhileWaiting(context, session, waitMs, () => send(context, session, request));
+  const line = nudgeText(reply, context.out.isTTY, context.clock.now());
   context.out.write(context.json ? `${JSON.stringify(reply, null, 2)}\n` : line);
   return 0;
+};
+
+function deliveryIn(input: Input): (typeof DELIVERIES)[number] {
+  const word = input.text('delivery') ?? 'wait-idle';
+  const found = DELIVERIES.find((each) => each === word);
+  if (found) return found;
+  throw new UsageError(`unknown delivery mode "${word}" (want immediate, wait-idle, or queue)`);
+}
+
+async function send(context: Context, session: string, request: NudgeRequest): Promise<NudgeReply> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await withCity(context, ({ api }) => api.nudge(session, request));
+    } catch (error) {
+      const isLost = error instanceof GcError && error.code === 'controller-lost';
+      if (!isLost || attempt === REPEATS) throw error;
+    }
+    await context.clock.sleep(REPEAT_PAUSE_MS, context.signal);
+  }
 }
 
 /** The words as one message; a single `-` is all of stdin, without its last line end. */

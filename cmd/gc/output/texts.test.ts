@@ -107,19 +107,19 @@ describe('gc nudge', () => {
   const reply = (outcome: NudgeReply['outcome']): NudgeReply => ({ session: 'proj/worker', outcome });
 
   it('says that the agent took it only when it was seen', () => {
-    expect(nudgeText(reply({ kind: 'delivered', tookMs: 700, verified: true }), true)).toBe(
+    expect(nudgeText(reply({ kind: 'delivered', tookMs: 700, verified: true }), true, 0)).toBe(
       'proj/worker took it (submitted in 0.7s)\n',
     );
-    expect(nudgeText(reply({ kind: 'delivered', tookMs: 700, verified: false }), true)).toContain(
+    expect(nudgeText(reply({ kind: 'delivered', tookMs: 700, verified: false }), true, 0)).toContain(
       'nothing on its screen',
     );
   });
 
   it('starts with the words that scripts match in a pipe', () => {
-    expect(nudgeText(reply({ kind: 'delivered', tookMs: 1, verified: true }), false)).toBe(
+    expect(nudgeText(reply({ kind: 'delivered', tookMs: 1, verified: true }), false, 0)).toBe(
       'Nudged proj/worker\n',
     );
-    expect(nudgeText(reply({ kind: 'delivered', tookMs: 1, verified: false }), false)).toMatch(
+    expect(nudgeText(reply({ kind: 'delivered', tookMs: 1, verified: false }), false, 0)).toMatch(
       /^Nudged proj\/worker /,
     );
   });
@@ -131,7 +131,7 @@ describe('gc nudge', () => {
     [{ kind: 'unsubmitted', detail: 'draft left' } as const, 'nudge-unsubmitted'],
     [{ kind: 'failed', detail: 'no' } as const, 'nudge-failed'],
   ])('fails for %j', (outcome, code) => {
-    expect(() => nudgeText(reply(outcome), true)).toThrow(expect.objectContaining({ code }));
+    expect(() => nudgeText(reply(outcome), true, 0)).toThrow(expect.objectContaining({ code }));
   });
 });
 

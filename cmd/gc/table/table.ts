@@ -1,9 +1,10 @@
 import type { CommandSpec, GroupSpec } from '../cli/spec.ts';
-import { agentSideGroup, internalGroup, skillGroup } from './agent-side.ts';
+import { agentSideGroup, internalGroup, runtimeGroup, skillGroup } from './agent-side.ts';
 import { cityGroup } from './city.ts';
 import { conformanceGroup } from './conformance.ts';
 import { formulaGroup, orderGroup } from './formula.ts';
 import { machineGroup } from './machine.ts';
+import { mailGroup } from './mail.ts';
 import { agentGroup, configGroup, supervisorGroup } from './manage.ts';
 import { importGroup, packGroup } from './packs.ts';
 import { rigGroup } from './rig.ts';
@@ -17,7 +18,9 @@ export const groups: readonly GroupSpec[] = [
   cityGroup,
   talkGroup,
   agentSideGroup,
+  runtimeGroup,
   workGroup,
+  mailGroup,
   formulaGroup,
   orderGroup,
   sessionGroup,

@@ -1,4 +1,4 @@
-import { type CommandSpec, type GroupSpec, JSON_OPTION, type OptionSpec } from '../cli/spec.ts';
+import { type ArgSpec, type CommandSpec, type GroupSpec, JSON_OPTION, type OptionSpec } from '../cli/spec.ts';
 
 const NUDGE_ARGS = [
   { name: 'session', summary: 'name, alias or id of a session', completes: 'session' },
@@ -8,20 +8,29 @@ const NUDGE_ARGS = [
 const WAIT: OptionSpec = {
   name: 'wait',
   value: 'duration',
-  summary: 'how long a busy agent is waited for',
+  summary: 'how long to stand by while the agent is busy',
   default: '30s',
 };
 
+const DELIVERY: OptionSpec = {
+  name: 'delivery',
+  value: 'mode',
+  summary: 'wait-idle; immediate: even into a busy agent, or an error; queue: without standing by',
+  default: 'wait-idle',
+  completes: ['wait-idle', 'immediate', 'queue'],
+};
+
 const NUDGE_DETAILS =
-  'The text arrives as one message, of any size, and is submitted once. Success is reported only when the agent was ' +
-  'seen taking it; an agent that stays busy is an error and nothing is typed.';
+  'The text arrives as one message, of any size, and is submitted once. It says that the agent took it only when that was ' +
+  'seen. While the agent is busy, down or held, the message waits in its queue, which outlives every process: it is ' +
+  'delivered in order when the agent comes to rest, and given up after 24 hours. An agent that sleeps is woken for it.';
 
 const nudge: CommandSpec = {
   path: 'nudge',
   summary: 'Say something to an agent.',
   details: NUDGE_DETAILS,
   args: NUDGE_ARGS,
-  options: [WAIT, JSON_OPTION],
+  options: [DELIVERY, WAIT, JSON_OPTION],
   examples: [
     { command: 'gc nudge mayor "What is the state of the parser?"', explains: 'one message' },
     { command: 'gc nudge mayor - < notes.md', explains: 'a whole file as one message' },
@@ -35,17 +44,7 @@ export const sessionNudge: CommandSpec = {
   summary: 'Say something to an agent (as `gc nudge`).',
   details: NUDGE_DETAILS,
   args: NUDGE_ARGS,
-  options: [
-    {
-      name: 'delivery',
-      value: 'mode',
-      summary: 'wait-idle, or immediate: even into a busy agent',
-      default: 'wait-idle',
-      completes: ['wait-idle', 'immediate'],
-    },
-    WAIT,
-    JSON_OPTION,
-  ],
+  options: [DELIVERY, WAIT, JSON_OPTION],
   examples: [
     {
       command: 'gc session nudge mayor "stop after this file" --delivery immediate',
@@ -53,7 +52,62 @@ export const sessionNudge: CommandSpec = {
     },
   ],
   city: true,
-  load: async () => (await import('../commands/nudge.ts')).runSessionNudge,
+  load: async () => (await import('../commands/nudge.ts')).runNudge,
+};
+
+const QUEUE_SESSION: ArgSpec = {
+  name: 'session',
+  summary: 'name, alias or id of a session; without it the one this runs in',
+  optional: true,
+  completes: 'session',
+};
+
+const nudgeStatus: CommandSpec = {
+  path: 'nudge status',
+  summary: 'Show the messages that wait for a session, are being delivered, or were given up.',
+  args: [QUEUE_SESSION],
+  options: [{ name: 'all', summary: 'of every session that has any' }, JSON_OPTION],
+  examples: [{ command: 'gc nudge status mayor', explains: 'and why each of them still waits' }],
+  city: true,
+  load: async () => (await import('../commands/nudge-queue.ts')).runNudgeStatus,
+};
+
+const nudgeDrain: CommandSpec = {
+  path: 'nudge drain',
+  summary: 'Tell the messages that wait, and take them out of the queue.',
+  args: [QUEUE_SESSION],
+  options: [
+    {
+      name: 'inject',
+      summary: 'called by a turn hook: as a reminder for the agent; nothing without messages',
+    },
+  ],
+  examples: [{ command: 'gc nudge drain', explains: 'inside a session: its own messages' }],
+  exits: [{ code: 1, when: 'nothing waits (with --inject it is always 0)' }],
+  city: true,
+  hidden: true,
+  load: async () => (await import('../commands/nudge-queue.ts')).runNudgeDrain,
+};
+
+const nudgePoll: CommandSpec = {
+  path: 'nudge poll',
+  summary: 'Try to deliver what waits, once.',
+  args: [QUEUE_SESSION],
+  options: [
+    { name: 'session', value: 'session', summary: 'the same as the argument', completes: 'session' },
+    { name: 'follow', summary: 'again and again until the session is gone' },
+    { name: 'interval', value: 'duration', summary: 'between two rounds', default: '2s' },
+    {
+      name: 'quiescence',
+      value: 'duration',
+      summary: 'accepted; the controller knows when an agent rests',
+      default: '3s',
+    },
+  ],
+  examples: [{ command: 'gc nudge poll mayor', explains: 'the controller does it by itself' }],
+  city: true,
+  hidden: true,
+  load: async () => (await import('../commands/nudge-queue.ts')).runNudgePoll,
 };
 
 const explain: CommandSpec = {
@@ -99,5 +153,5 @@ export const talkGroup: GroupSpec = {
   heading: 'Agents at work',
   summary: '',
   bare: 'help',
-  commands: [nudge, explain, events],
+  commands: [nudge, nudgeStatus, nudgeDrain, nudgePoll, explain, events],
 };

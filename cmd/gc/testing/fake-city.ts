@@ -5,8 +5,14 @@ import { serveCity } from '../../../internal/api/http/city-server.ts';
 import type {
   CityApi,
   CityStatus,
+  HandoffRequest,
+  LifeRequest,
+  NudgeQueue,
+  NudgeReply,
   NudgeRequest,
   SessionView,
+  TakenMark,
+  TakenNudges,
 } from '../../../internal/controller/city-api.ts';
 import { apiSocketPath } from '../../../internal/controller/control-socket-client.ts';
 import type { CityEvent, EventFilter } from '../../../internal/events/event.ts';
@@ -33,6 +39,13 @@ const EVENT_COUNT = 130;
 /** A city whose controller answers on a real socket, from fixed facts, and remembers what it was told. */
 export class FakeCityApi implements CityApi {
   readonly nudges: { readonly target: string; readonly request: NudgeRequest }[] = [];
+  nudgeOutcome: NudgeReply['outcome'] = { kind: 'delivered', tookMs: 700, verified: true };
+  readonly words: {
+    readonly target: string;
+    readonly says: 'done' | 'restart';
+    readonly life: LifeRequest | undefined;
+  }[] = [];
+  readonly handoffs: { readonly target: string; readonly request: HandoffRequest }[] = [];
   statusNow: CityStatus = aStatus([aSession('mayor'), aSession('worker-1', { depends_on: ['mayor'] })]);
   /** One for each time it is asked. */
   statusesToCome: CityStatus[] = [];
@@ -61,8 +74,36 @@ export class FakeCityApi implements CityApi {
   async nudge(target: string, request: NudgeRequest) {
     const session = await this.session(target);
     this.nudges.push({ target, request });
-    const outcome = { kind: 'delivered', tookMs: 700, verified: true } as const;
-    return { session: session.display_name, outcome };
+    return { session: session.display_name, outcome: this.nudgeOutcome };
+  }
+  /** What waits, by session. */
+  queue: NudgeQueue = {
+    agent: 'mayor',
+    session: 'mayor',
+    session_id: 'gc-1',
+    pending: [],
+    in_flight: [],
+    dead: [],
+    waiting: 0,
+  };
+  taken: TakenNudges['items'] = [];
+  readonly acknowledged: TakenMark[] = [];
+  async nudgeQueues(target?: string) {
+    if (target !== undefined) await this.session(target);
+    return [this.queue];
+  }
+  async takeNudges(target: string) {
+    const { session_name } = await this.session(target);
+    const items = this.taken;
+    this.taken = [];
+    return { session: session_name, items };
+  }
+  async acknowledgeNudges(_target: string, taken: readonly TakenMark[]) {
+    this.acknowledged.push(...taken);
+  }
+  async deliverNudges(target: string) {
+    await this.session(target);
+    return this.queue;
   }
   async peek(target: string) {
     await this.session(target);
@@ -80,6 +121,29 @@ export class FakeCityApi implements CityApi {
   }
   close(target: string) {
     return this.session(target);
+  }
+  drain(target: string) {
+    return this.session(target);
+  }
+  undrain(target: string) {
+    return this.session(target);
+  }
+  async drainState(target: string) {
+    const { display_name, condition } = await this.session(target);
+    return { session: display_name, draining: condition === 'draining', acknowledged: false };
+  }
+  acknowledgeDrain(target: string, life?: LifeRequest) {
+    this.words.push({ target, says: 'done', life });
+    return this.drainState(target);
+  }
+  requestRestart(target: string, life?: LifeRequest) {
+    this.words.push({ target, says: 'restart', life });
+    return this.session(target);
+  }
+  async handoff(target: string, request: HandoffRequest) {
+    const { display_name: to, condition } = await this.session(target);
+    this.handoffs.push({ target, request });
+    return { mail_id: 'gc-7', to, stops: condition !== 'asleep' };
   }
   async rename(target: string, title: string) {
     return { ...(await this.session(target)), title };

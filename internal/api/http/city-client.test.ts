@@ -57,6 +57,23 @@ function rawRequest(
 }
 
 describe('every method of the city through the socket', () => {
+  it('carries drains, restarts and handoffs with the life that asks for them', async () => {
+    const life = { instance_token: 'token' };
+    const letter = { ...life, from: 'mayor', subject: 'half done', body: '', by: 'session' } as const;
+    await same(client.drain('mayor'), city.drain('mayor'));
+    await same(client.drainState('mayor', life), city.drainState('mayor', life));
+    await same(client.undrain('mayor'), city.undrain('mayor'));
+    await same(client.drainState('mayor'), city.drainState('mayor', {}));
+    await same(client.acknowledgeDrain('mayor', life), city.acknowledgeDrain('mayor', life));
+    await same(client.requestRestart('proj/worker 1', life), city.requestRestart('proj/worker 1', life));
+    await same(client.handoff('mayor', letter), city.handoff('mayor', letter));
+    const said = city.calls.map(({ method, args }) => JSON.stringify([method, ...args]));
+    expect(said.filter((_call, i) => i % 2 === 0)).toEqual(said.filter((_call, i) => i % 2 === 1));
+    await expect(client.drain('nobody')).rejects.toMatchObject({ code: 'session-not-found' });
+    const by = await rawRequest('POST', '/v0/session/mayor/handoff', '{"from":"a","subject":"b","by":"c"}');
+    expect(by.status).toBe(400);
+  });
+
   it('answers what the city answers', async () => {
     const twin = new CityDouble('mayor', 'proj/worker 1');
     await same(client.status(), twin.status());

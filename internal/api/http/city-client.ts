@@ -1,16 +1,23 @@
 import type {
   CityApi,
   CityStatus,
+  DrainState,
   Explanation,
+  HandoffReply,
+  HandoffRequest,
+  LifeRequest,
   LogEntry,
   LogsOptions,
   NewSessionRequest,
+  NudgeQueue,
   NudgeReply,
   NudgeRequest,
   ReloadReply,
   SessionFilter,
   SessionView,
   StopReply,
+  TakenMark,
+  TakenNudges,
 } from '../../controller/city-api.ts';
 import type { CityEvent, EventFilter } from '../../events/event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -25,6 +32,8 @@ const READ_TIMEOUT_MS = 10_000;
 const SESSION_TIMEOUT_MS = 60_000;
 /** On top of the time that the agent may be busy. */
 const NUDGE_EXTRA_MS = 60_000;
+/** It is waited for until the session has ended. */
+const HANDOFF_TIMEOUT_MS = 90_000;
 /** Every agent may take the whole shutdown timeout of a long configuration. */
 const STOP_TIMEOUT_MS = 900_000;
 
@@ -64,11 +73,30 @@ export class HttpCityApi implements CityApi {
 
   async nudge(target: string, request: NudgeRequest): Promise<NudgeReply> {
     assertNudgeFits(request.text);
-    const body = { message: request.text, wait_idle_ms: request.wait_idle_ms };
+    const { text: message, ...rest } = request;
     const timeoutMs = request.wait_idle_ms + NUDGE_EXTRA_MS;
-    const text = await this.#post(paths.sessionAction(target, 'messages'), body, timeoutMs);
+    const text = await this.#post(paths.sessionAction(target, 'messages'), { message, ...rest }, timeoutMs);
     const { session, outcome } = parse<NudgeReply>(text, ['session', 'outcome']);
     return { session, outcome };
+  }
+
+  async nudgeQueues(target?: string): Promise<readonly NudgeQueue[]> {
+    const text = await this.#get(withQuery(paths.nudges, { session: target }), READ_TIMEOUT_MS);
+    return parse<{ items: NudgeQueue[] }>(text, ['items']).items;
+  }
+
+  async takeNudges(target: string): Promise<TakenNudges> {
+    const text = await this.#post(paths.sessionAction(target, 'nudges/take'), {}, READ_TIMEOUT_MS);
+    return parse<TakenNudges>(text, ['session', 'items']);
+  }
+
+  async acknowledgeNudges(target: string, taken: readonly TakenMark[]): Promise<void> {
+    await this.#post(paths.sessionAction(target, 'nudges/acknowledge'), { taken }, READ_TIMEOUT_MS);
+  }
+
+  async deliverNudges(target: string): Promise<NudgeQueue> {
+    const text = await this.#post(paths.sessionAction(target, 'nudges/deliver'), {}, SESSION_TIMEOUT_MS);
+    return parse<NudgeQueue>(text, ['session', 'pending']);
   }
 
   peek(target: string, lines: number): Promise<string> {
@@ -90,6 +118,33 @@ export class HttpCityApi implements CityApi {
 
   close(target: string): Promise<SessionView> {
     return this.#act(target, 'close');
+  }
+
+  drain(target: string): Promise<SessionView> {
+    return this.#act(target, 'drain');
+  }
+
+  undrain(target: string): Promise<SessionView> {
+    return this.#act(target, 'undrain');
+  }
+
+  async drainState(target: string, life: LifeRequest = {}): Promise<DrainState> {
+    const path = withQuery(paths.sessionAction(target, 'drain'), { instance_token: life.instance_token });
+    return parse<DrainState>(await this.#get(path, READ_TIMEOUT_MS), ['draining']);
+  }
+
+  async acknowledgeDrain(target: string, life: LifeRequest = {}): Promise<DrainState> {
+    const path = paths.sessionAction(target, 'drain-ack');
+    return parse<DrainState>(await this.#post(path, life, SESSION_TIMEOUT_MS), ['draining']);
+  }
+
+  requestRestart(target: string, life: LifeRequest = {}): Promise<SessionView> {
+    return this.#act(target, 'request-restart', life);
+  }
+
+  async handoff(target: string, request: HandoffRequest): Promise<HandoffReply> {
+    const path = paths.sessionAction(target, 'handoff');
+    return parse<HandoffReply>(await this.#post(path, request, HANDOFF_TIMEOUT_MS), ['mail_id', 'to']);
   }
 
   async rename(target: string, title: string): Promise<SessionView> {
@@ -135,8 +190,8 @@ export class HttpCityApi implements CityApi {
     return parse<StopReply>(await this.#post(paths.stop, {}, STOP_TIMEOUT_MS), ['stopped', 'left']);
   }
 
-  async #act(target: string, action: string): Promise<SessionView> {
-    const text = await this.#post(paths.sessionAction(target, action), {}, SESSION_TIMEOUT_MS);
+  async #act(target: string, action: string, body: unknown = {}): Promise<SessionView> {
+    const text = await this.#post(paths.sessionAction(target, action), body, SESSION_TIMEOUT_MS);
     return parse<{ session: SessionView }>(text, ['session']).session;
   }
 

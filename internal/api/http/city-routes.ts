@@ -5,7 +5,8 @@ import { parseDuration } from '../../platform/duration.ts';
 import { GcError } from '../../platform/errors.ts';
 import type { ApiReply, ApiRequest, HttpApp } from './app.ts';
 import { streamEvents } from './event-stream.ts';
-import { countOr, optionalText, queryCount, requiredText } from './request-fields.ts';
+import { addLifecycleRoutes } from './lifecycle-routes.ts';
+import { countOr, deliveryOf, optionalText, queryCount, requiredText, takenMarks } from './request-fields.ts';
 import { streamText } from './text-stream.ts';
 import { assertNudgeFits, paths } from './wire.ts';
 
@@ -26,6 +27,8 @@ export function addCityRoutes(app: HttpApp, api: CityApi, around: RouteSurroundi
   addCityWide(app, api);
   addSessions(app, api);
   addSessionActions(app, api);
+  addNudges(app, api);
+  addLifecycleRoutes(app, api);
   addEvents(app, api, around);
 }
 
@@ -84,11 +87,39 @@ function addSessions(app: HttpApp, api: CityApi): void {
   });
 }
 
+function addNudges(app: HttpApp, api: CityApi): void {
+  app.json('GET', paths.nudges, async ({ query }) => {
+    const items = await api.nudgeQueues(query['session'] || undefined);
+    return { json: { items, total: items.length } };
+  });
+  app.json('POST', session('nudges/take'), async ({ params }) => ({
+    json: await api.takeNudges(idOf(params)),
+  }));
+  app.json('POST', session('nudges/acknowledge'), async ({ params, body }) => {
+    await api.acknowledgeNudges(idOf(params), takenMarks(body));
+    return { json: { status: 'ok' } };
+  });
+  app.json('POST', session('nudges/deliver'), async ({ params }) => ({
+    json: await api.deliverNudges(idOf(params)),
+  }));
+}
+
 function addSessionActions(app: HttpApp, api: CityApi): void {
   app.json('POST', session('messages'), async ({ params, body }) => {
     const text = requiredText(body, 'message');
     assertNudgeFits(text);
-    const reply = await api.nudge(idOf(params), { text, wait_idle_ms: countOr(body, 'wait_idle_ms', 0) });
+    const id = optionalText(body, 'id');
+    const sender = optionalText(body, 'sender');
+    const source = optionalText(body, 'source');
+    const delivery = deliveryOf(optionalText(body, 'delivery'));
+    const reply = await api.nudge(idOf(params), {
+      text,
+      wait_idle_ms: countOr(body, 'wait_idle_ms', 0),
+      ...(id === undefined ? {} : { id }),
+      ...(sender === undefined ? {} : { sender }),
+      ...(source === undefined ? {} : { source }),
+      ...(delivery === undefined ? {} : { delivery }),
+    });
     return { status: ACCEPTED, json: { id: idOf(params), status: 'accepted', ...reply } };
   });
   const actions = {

@@ -1,3 +1,4 @@
+import type { NudgeRequest, TakenMark } from '../../controller/city-api.ts';
 import { GcError } from '../../platform/errors.ts';
 
 /** A string field of a JSON body. @throws GcError `invalid-request` */
@@ -29,6 +30,26 @@ export function queryCount(text: string | undefined, field: string): number | un
   if (text === undefined || text === '') return undefined;
   if (!/^\d{1,15}$/.test(text)) throw new GcError('invalid-request', `"${field}" must be a whole number`);
   return Number(text);
+}
+
+const DELIVERIES = ['wait-idle', 'immediate', 'queue'] as const;
+
+/** @throws GcError `invalid-request` */
+export function deliveryOf(word: string | undefined): NudgeRequest['delivery'] {
+  if (word === undefined) return undefined;
+  const found = DELIVERIES.find((each) => each === word);
+  if (found) return found;
+  throw new GcError(
+    'invalid-request',
+    `unknown delivery mode ${JSON.stringify(word)} (want immediate, wait-idle, or queue)`,
+  );
+}
+
+/** `taken`: what a hook was handed. @throws GcError `invalid-request` */
+export function takenMarks(body: unknown): readonly TakenMark[] {
+  const taken = fieldOf(body, 'taken');
+  if (!Array.isArray(taken)) throw new GcError('invalid-request', '"taken" must be a list');
+  return taken.map((each: unknown) => ({ id: requiredText(each, 'id'), fence: countOr(each, 'fence', 0) }));
 }
 
 function fieldOf(body: unknown, field: string): unknown {

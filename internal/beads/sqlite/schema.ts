@@ -1,4 +1,5 @@
 import { EVENT_SCHEMA } from '../../events/event-table.ts';
+import { INBOX_SCHEMA } from './inbox-table.ts';
 
 /**
  * Labels and metadata are JSON columns: a bead is read and written as one row. The two unique indexes let no two open
@@ -79,4 +80,8 @@ CREATE INDEX comments_by_bead ON bead_comments (bead_id, num);
 `;
 
 /** Step n brings the schema from version n to n + 1. Released steps are never edited. */
-export const CITY_MIGRATIONS: readonly string[] = [BEADS + DECISIONS + CITY_STATE + EVENT_SCHEMA, WORK];
+export const CITY_MIGRATIONS: readonly string[] = [
+  BEADS + DECISIONS + CITY_STATE + EVENT_SCHEMA,
+  WORK,
+  INBOX_SCHEMA,
+];

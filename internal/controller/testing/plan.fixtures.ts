@@ -126,6 +126,7 @@ export function aPlanInput(scene: PlanScene = {}): PlanInput {
     effects: new Map(),
     retryAt: new Map(),
     idleSince: new Map(),
+    drainTold: new Map(),
     agentMissingSince: new Map(),
     canContinueStart: false,
     askedAt: new Map(),

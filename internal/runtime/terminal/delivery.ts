@@ -18,6 +18,8 @@ export interface DeliveryContext {
   readonly profile: AgentProfile;
   readonly prefix: string;
   readonly signal: AbortSignal;
+  /** Awaited right before the paste: a rejection keeps it from being made. */
+  readonly beforeTyping?: (() => Promise<void>) | undefined;
 }
 
 /** How the detail of `busy` begins when a question is in the way. */
@@ -51,6 +53,7 @@ export async function deliver(context: DeliveryContext, text: string): Promise<N
   if (tooLong !== undefined) return { kind: 'failed', detail: tooLong };
 
   context.signal.throwIfAborted();
+  await context.beforeTyping?.();
   await backend.paste(name, text);
   const { bracketedPaste } = screen;
   const gapMs = submitGapMs(context.profile, { bracketedPaste, canonical: limit !== undefined });

@@ -44,6 +44,8 @@ import { runAll } from './setup-commands.ts';
 import { continueSession, type StartContext, startSession, withSessionEnv } from './start.ts';
 import { isDeadline } from './start-errors.ts';
 
+type WaitingNudge = NudgeOptions & Required<Pick<NudgeOptions, 'waitIdleMs' | 'signal'>>;
+
 interface RunningStart {
   readonly token: string;
   readonly abort: AbortController;
@@ -151,7 +153,7 @@ export class TerminalProvider
       const facts = await readFacts(this.#backend, found.session);
       const text = await messageOfContent(content, facts.workDir, signal);
       if (text === '') return { kind: 'empty' };
-      const work = () => this.#deliverWhenIdle(name, facts, text, waitIdleMs, signal);
+      const work = () => this.#deliverWhenIdle(name, facts, text, { ...options, waitIdleMs, signal });
       return await this.#options.lock(name, this.#timings.lockTimeoutMs + waitIdleMs, work, signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -294,15 +296,15 @@ export class TerminalProvider
     name: string,
     facts: SessionFacts,
     text: string,
-    waitIdleMs: number,
-    signal: AbortSignal,
+    { waitIdleMs, signal, beforeTyping }: WaitingNudge,
   ): Promise<NudgeOutcome> {
     const { backend, clock } = this.#options;
     if (waitIdleMs > 0) {
       const idle = await waitUntilIdle(backend, clock, name, facts, waitIdleMs, signal);
       if (idle.kind === 'timeout') return { kind: 'busy', detail: idle.why };
     }
-    return await deliver({ backend, clock, timings: this.#timings, name, ...facts, signal }, text);
+    const context = { backend, clock, timings: this.#timings, name, ...facts, signal, beforeTyping };
+    return await deliver(context, text);
   }
 
   async #livingSession(name: string): Promise<BackendSession> {

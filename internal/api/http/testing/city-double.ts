@@ -1,16 +1,23 @@
 import type {
   CityApi,
   CityStatus,
+  DrainState,
   Explanation,
+  HandoffReply,
+  HandoffRequest,
+  LifeRequest,
   LogEntry,
   LogsOptions,
   NewSessionRequest,
+  NudgeQueue,
   NudgeReply,
   NudgeRequest,
   ReloadReply,
   SessionFilter,
   SessionView,
   StopReply,
+  TakenMark,
+  TakenNudges,
 } from '../../../controller/city-api.ts';
 import type { CityEvent, EventFilter } from '../../../events/event.ts';
 import { GcError } from '../../../platform/errors.ts';
@@ -126,6 +133,26 @@ export class CityDouble implements CityApi {
     };
   }
 
+  async nudgeQueues(target?: string): Promise<readonly NudgeQueue[]> {
+    this.#called('nudgeQueues', target);
+    return [queueOf(target ?? 'mayor')];
+  }
+
+  async takeNudges(target: string): Promise<TakenNudges> {
+    this.#called('takeNudges', target);
+    const item = { id: 'nudge-1', fence: 3, source: 'session', sender: 'human', message: 'hello' };
+    return { session: this.#find(target).session_name, items: [item] };
+  }
+
+  async acknowledgeNudges(target: string, taken: readonly TakenMark[]): Promise<void> {
+    this.#called('acknowledgeNudges', target, taken);
+  }
+
+  async deliverNudges(target: string): Promise<NudgeQueue> {
+    this.#called('deliverNudges', target);
+    return queueOf(this.#find(target).session_name);
+  }
+
   async peek(target: string, lines: number): Promise<string> {
     this.#called('peek', target, lines);
     this.#find(target);
@@ -146,6 +173,37 @@ export class CityDouble implements CityApi {
 
   close(target: string): Promise<SessionView> {
     return this.#change('close', target, { state: 'closed' });
+  }
+
+  drain(target: string): Promise<SessionView> {
+    return this.#change('drain', target, { condition: 'draining' });
+  }
+
+  undrain(target: string): Promise<SessionView> {
+    return this.#change('undrain', target, { condition: 'idle' });
+  }
+
+  async drainState(target: string, life?: LifeRequest): Promise<DrainState> {
+    this.#called('drainState', target, life);
+    const { condition } = this.#find(target);
+    return { session: target, draining: condition === 'draining', acknowledged: false };
+  }
+
+  async acknowledgeDrain(target: string, life?: LifeRequest): Promise<DrainState> {
+    this.#called('acknowledgeDrain', target, life);
+    this.#find(target);
+    return { session: target, draining: true, acknowledged: true };
+  }
+
+  async requestRestart(target: string, life?: LifeRequest): Promise<SessionView> {
+    this.#called('requestRestart', target, life);
+    return this.#find(target);
+  }
+
+  async handoff(target: string, request: HandoffRequest): Promise<HandoffReply> {
+    this.#called('handoff', target, request);
+    this.#find(target);
+    return { mail_id: 'gc-7', to: target, stops: request.by === 'session' };
   }
 
   async rename(target: string, title: string): Promise<SessionView> {
@@ -224,3 +282,13 @@ export class CityDouble implements CityApi {
     if (failure !== undefined) throw failure;
   }
 }
+
+const queueOf = (session: string): NudgeQueue => ({
+  agent: session,
+  session,
+  session_id: '',
+  pending: [],
+  in_flight: [],
+  dead: [],
+  waiting: 0,
+});

@@ -1,0 +1,133 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { installAgent } from '../conformance/provider/agents.ts';
+import { until, World } from './support/program.ts';
+
+const COUNT = 200;
+const SENDERS = 4;
+const SESSIONS = ['a', 'b', 'c'];
+const KILL_AT = [50, 100, 150];
+const LIMIT_MS = 240_000;
+/** A status costs as much as a delivery. */
+const STATUS_PAUSE_MS = 1_000;
+/** Characters of the messages, in turn. */
+const SIZES = [12, 300, 4_000, 80, 20_000, 30];
+
+let world: World;
+afterEach(() => world.dispose());
+
+interface Message {
+  readonly sender: number;
+  readonly session: string;
+  readonly text: string;
+}
+
+function messages(): readonly Message[] {
+  return Array.from({ length: COUNT }, (_, n) => {
+    const size = SIZES[n % SIZES.length] ?? 0;
+    const body = `line of ${n}\n`
+      .repeat(Math.ceil(size / 12))
+      .slice(0, size)
+      .trim();
+    return { sender: n % SENDERS, session: SESSIONS[n % SESSIONS.length] ?? 'a', text: `#${n} ${body}` };
+  });
+}
+
+function agentLine(name: string): string {
+  const command = `mkdir -p ${name} && cd ${name} && exec '${process.execPath}' ../recorder.mjs 0 0 ''`;
+  return `  - { name: ${name}, start_command: "${command}", prompt_mode: none, ready_prompt_prefix: "READY> " }`;
+}
+
+function heard(city: string, session: string): readonly string[] {
+  const file = join(city, session, 'messages.jsonl');
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as string)
+    .filter((text) => text.startsWith('#'));
+}
+
+async function waitingIn(
+  city: string,
+): Promise<{ readonly waiting: number; readonly dead: readonly string[] }> {
+  const queues = JSON.parse(
+    await world.ok(['--city', city, 'nudge', 'status', '--all', '--json']),
+  ) as readonly {
+    readonly waiting: number;
+    readonly dead: readonly { readonly message: string }[];
+  }[];
+  return {
+    waiting: queues.reduce((sum, queue) => sum + queue.waiting, 0),
+    dead: queues.flatMap((queue) => queue.dead.map((item) => item.message)),
+  };
+}
+
+it(
+  `${COUNT} messages of ${SENDERS} processes arrive once, whole and in order, while the controller is killed ${KILL_AT.length} times`,
+  async () => {
+    world = new World('subprocess');
+    const city = world.city('busy', {
+      'city.yaml': [
+        'workspace: { name: busy }',
+        'agents:',
+        ...SESSIONS.map(agentLine),
+        'named_sessions:',
+        ...SESSIONS.map((name) => `  - { template: ${name}, mode: always }`),
+        '',
+      ].join('\n'),
+    });
+    installAgent({ kind: 'recorder' }, city);
+    await world.ok(['--city', city, 'start']);
+
+    const accepted: Message[] = [];
+    const all = messages();
+    let sent = 0;
+    let kills: Promise<unknown> = Promise.resolve();
+    const killed = async () => {
+      const { controller } = await world.status(city);
+      if (controller.pid) process.kill(controller.pid, 'SIGKILL');
+      await world.ok(['--city', city, 'start']);
+    };
+    const sender = async (number: number) => {
+      for (const message of all.filter((each) => each.sender === number)) {
+        const words = ['--city', city, 'session', 'nudge', message.session, '-', '--delivery', 'queue'];
+        const ran = await world.gc(words, { input: message.text });
+        if (ran.code === 0) accepted.push(message);
+        sent += 1;
+        if (KILL_AT.includes(sent)) kills = kills.then(killed);
+      }
+    };
+    await Promise.all(Array.from({ length: SENDERS }, (_, number) => sender(number)));
+    await kills;
+    const { dead } = await until(
+      'an end of every message',
+      async () => {
+        const found = await waitingIn(city);
+        if (found.waiting === 0) return found;
+        await new Promise((resolve) => setTimeout(resolve, STATUS_PAUSE_MS));
+        return undefined;
+      },
+      LIMIT_MS,
+    );
+
+    expect(accepted.length).toBeGreaterThan(COUNT * 0.9);
+    // At most what was being typed at a kill, one per session.
+    expect(dead.length).toBeLessThanOrEqual(KILL_AT.length * SESSIONS.length);
+    for (const session of SESSIONS) {
+      const got = heard(city, session);
+      expect(new Set(got).size).toBe(got.length);
+      const mine = accepted.filter((message) => message.session === session);
+      for (const { text } of mine) {
+        expect(got.includes(text) || dead.includes(text), text.slice(0, 20)).toBe(true);
+      }
+      for (let number = 0; number < SENDERS; number += 1) {
+        const order = mine.filter((message) => message.sender === number && got.includes(message.text));
+        const texts = new Set(order.map(({ text }) => text));
+        expect(got.filter((text) => texts.has(text))).toEqual(order.map(({ text }) => text));
+      }
+    }
+  },
+  LIMIT_MS + 120_000,
+);
