@@ -205,7 +205,7 @@ describe('gc sling', () => {
       expect(JSON.parse(slung.out)).toMatchObject({ bead: { id: 'fa-1' }, target: 'mayor', already: false });
       expect(slung.err).toBe('');
       expect(city.api.nudges).toMatchObject([
-        { target: sessions[1]?.id, request: { text: 'Work is waiting for you: fa-1' } },
+        { target: sessions[1]?.session_name, request: { text: 'Work is waiting for you: fa-1' } },
       ]);
       city.api.statusNow = { ...city.api.statusNow, sessions: [] };
       const alone = await city.run(['sling', 'mayor', 'A text', '--nudge']);
