@@ -1,16 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import type { loadCity } from '../internal/config/load-city.ts';
 import { PROJECT_ROOT } from '../test/support/program.ts';
 import { type CitySize, writeLargeCity } from './large-city.ts';
 import { median, ms, type Row } from './row.ts';
 
 const SIZE: CitySize = { packs: 40, agents: 320, rigs: 30 };
 const ROUNDS = 9;
+/** A running program has read its city before. */
+const WARM_UP = 10;
 const LOAD_BAR_MS = 300;
 const RELOAD_BAR_MS = 100;
 const DOUBLING_BAR = 2.3;
@@ -31,16 +32,7 @@ export async function configRows(): Promise<readonly Row[]> {
       bare.push(timed(['-e', '0'], env));
       cold.push(timed([main, '--city', city, 'config', 'show', '--validate'], env));
     }
-    const load = await builtLoader();
-    const loaded = (root: string) => timedLoad(load, root, env);
-    for (let round = 0; round < ROUNDS; round += 1) await loaded(city);
-    const once: number[] = [];
-    const double: number[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) {
-      touch(join(city, 'city.toml'));
-      once.push(await loaded(city));
-      double.push(await loaded(twice));
-    }
+    const { once, double } = await reloads(city, twice, env);
     const size = `${SIZE.packs} packs, ${SIZE.agents} agents, ${SIZE.rigs} rigs`;
     const over = median(cold) - median(bare);
     const ratio = median(double) / median(once);
@@ -79,8 +71,13 @@ function timed(args: readonly string[], env: Readonly<Record<string, string>>): 
   return performance.now() - started;
 }
 
-/** The loader as the program ships it: the runner of this file adds a cost to every function that is made. */
-async function builtLoader(): Promise<typeof loadCity> {
+interface Reloads {
+  readonly once: readonly number[];
+  readonly double: readonly number[];
+}
+
+/** In a process of its own with the loader as it ships: the runner of this file adds a cost to every function. */
+async function reloads(city: string, twice: string, env: Readonly<Record<string, string>>): Promise<Reloads> {
   const outfile = join(PROJECT_ROOT, 'dist', 'bench-load-city.mjs');
   await build({
     entryPoints: [join(PROJECT_ROOT, 'internal', 'config', 'load-city.ts')],
@@ -91,22 +88,24 @@ async function builtLoader(): Promise<typeof loadCity> {
     packages: 'external',
     logLevel: 'error',
   });
-  const built: { readonly loadCity: typeof loadCity } = await import(pathToFileURL(outfile).href);
+  const script = `
+    import { appendFileSync } from 'node:fs';
+    import { loadCity } from ${JSON.stringify(pathToFileURL(outfile).href)};
+    const env = ${JSON.stringify(env)};
+    const timed = async (root) => {
+      appendFileSync(root + '/city.toml', '# again\\n');
+      const started = performance.now();
+      const result = await loadCity(root, { env });
+      if (result.kind !== 'ok') throw new Error(result.problems[0].message);
+      return performance.now() - started;
+    };
+    const times = { once: [], double: [] };
+    for (let round = 0; round < ${WARM_UP + ROUNDS}; round += 1) times.once.push(await timed(${JSON.stringify(city)}));
+    for (let round = 0; round < ${WARM_UP + ROUNDS}; round += 1) times.double.push(await timed(${JSON.stringify(twice)}));
+    console.log(JSON.stringify(times));`;
+  const ran = spawnSync(process.execPath, ['--input-type=module', '-e', script], { env, encoding: 'utf8' });
   rmSync(outfile);
-  return built.loadCity;
-}
-
-async function timedLoad(
-  load: typeof loadCity,
-  root: string,
-  env: Readonly<Record<string, string>>,
-): Promise<number> {
-  const started = performance.now();
-  const result = await load(root, { env });
-  if (result.kind !== 'ok') throw new Error(result.problems[0]?.message ?? 'the city does not load');
-  return performance.now() - started;
-}
-
-function touch(file: string): void {
-  writeFileSync(file, `${readFileSync(file, 'utf8')}# again\n`);
+  if (ran.status !== 0) throw new Error(ran.stderr);
+  const { once, double }: Reloads = JSON.parse(ran.stdout);
+  return { once: once.slice(WARM_UP), double: double.slice(WARM_UP) };
 }

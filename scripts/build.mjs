@@ -18,7 +18,10 @@ import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist');
-const PROGRAM = join(root, 'cmd/gc/program.ts');
+/** What the entry itself imports: with it in every part, all of it comes in one file. */
+const COMMON = ['cmd/gc/program.ts', 'cmd/gc/city/invocation.ts', 'internal/platform/clock.ts'].map((file) =>
+  join(root, file),
+);
 const EXTERNAL = ['better-sqlite3', 'node-pty'];
 const SOURCES = ['cmd', 'internal', 'conformance', 'scripts/build.mjs', 'package-lock.json'];
 
@@ -48,17 +51,27 @@ const leanParser = {
  */
 const oneCommonChunk = {
   name: 'one-common-chunk',
-  setup({ onResolve, onLoad }) {
-    const lazy = new Set();
-    onResolve({ filter: /^\.\.?\// }, ({ kind, resolveDir, path }) => {
-      if (kind === 'dynamic-import') lazy.add(resolve(resolveDir, path));
-    });
+  setup({ onLoad }) {
+    // Found beforehand: a part that is also loaded in the ordinary way may be read before anybody asks for it lazily.
+    const lazy = new Set(['cmd', 'internal'].flatMap((folder) => lazyParts(join(root, folder))));
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
       if (!lazy.has(path)) return undefined;
-      return { contents: `import ${JSON.stringify(PROGRAM)};\n${readFileSync(path, 'utf8')}`, loader: 'ts' };
+      const common = COMMON.map((file) => `import ${JSON.stringify(file)};`).join('');
+      return { contents: `${common}\n${readFileSync(path, 'utf8')}`, loader: 'ts' };
     });
   },
 };
+
+/** Files of ours that some file below the folder imports when it needs them. */
+function lazyParts(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return lazyParts(path);
+    if (!entry.name.endsWith('.ts') || entry.name.endsWith('.test.ts')) return [];
+    const imports = readFileSync(path, 'utf8').matchAll(/\bimport\(\s*'(\.[^']+)'/g);
+    return [...imports].map(([, target]) => resolve(folder, target));
+  });
+}
 
 const stamp = sourceHash();
 const stampFile = join(out, '.sources');
@@ -70,29 +83,35 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const fresh = join(root, `.dist-${process.pid}`);
 mkdirSync(fresh, { recursive: true });
 try {
-  await build({
-    absWorkingDir: root,
-    entryPoints: { main: 'cmd/gc/main.ts', host: 'internal/runtime/host/main.ts' },
-    outdir: fresh,
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    minifySyntax: true,
-    minifyWhitespace: true,
-    legalComments: 'none',
-    external: EXTERNAL,
-    chunkNames: 'chunks/[name]-[hash]',
-    banner: { js: COMMONJS_BANNER },
-    plugins: [leanParser, oneCommonChunk],
-    define: {
-      __GC_VERSION__: JSON.stringify(version),
-      __GC_COMMIT__: JSON.stringify(git('rev-parse', '--short', 'HEAD') || 'unknown'),
-      __GC_BUILT__: JSON.stringify(new Date().toISOString().slice(0, 19)),
-    },
-    logLevel: 'warning',
-  });
+  // Apart, not together: what both use would become small files that every command has to find.
+  const entries = [
+    { entryPoints: { main: 'cmd/gc/main.ts' }, plugins: [leanParser, oneCommonChunk] },
+    { entryPoints: { host: 'internal/runtime/host/main.ts' }, plugins: [] },
+  ];
+  for (const entry of entries) {
+    await build({
+      absWorkingDir: root,
+      ...entry,
+      outdir: fresh,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      minifySyntax: true,
+      minifyWhitespace: true,
+      legalComments: 'none',
+      external: EXTERNAL,
+      chunkNames: 'chunks/[name]-[hash]',
+      banner: { js: COMMONJS_BANNER },
+      define: {
+        __GC_VERSION__: JSON.stringify(version),
+        __GC_COMMIT__: JSON.stringify(git('rev-parse', '--short', 'HEAD') || 'unknown'),
+        __GC_BUILT__: JSON.stringify(new Date().toISOString().slice(0, 19)),
+      },
+      logLevel: 'warning',
+    });
+  }
   dropUnusedBanners();
   writeFileSync(join(fresh, '.sources'), stamp);
   const main = join(fresh, 'main.js');
