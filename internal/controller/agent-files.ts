@@ -105,12 +105,16 @@ async function writeClaudeSettings(city: City): Promise<readonly string[]> {
 /** Agents that share a folder and a program share its skills there: what one of them brings alone is for all. */
 async function linkScopeSkills(city: City, provider: string): Promise<readonly string[]> {
   const sinks = new Map<string, Map<string, Skill>>();
+  // Most agents have no folder of their own: what they share is read once.
+  const known = new Map<string, readonly Skill[]>();
   for (const agent of city.agents) {
     const delivery = skillDelivery(city, agent, presetKindOf(city, agent), provider, samePath);
     if (!delivery) continue;
     const sink = join(delivery.scopeRoot, delivery.sink);
     const wanted = sinks.get(sink) ?? new Map<string, Skill>();
-    for (const skill of await readSkills(skillRoots(city, agent))) wanted.set(skill.name, skill);
+    const skills = known.get(agent.skillsDir) ?? (await readSkills(skillRoots(city, agent)));
+    known.set(agent.skillsDir, skills);
+    for (const skill of skills) wanted.set(skill.name, skill);
     sinks.set(sink, wanted);
   }
   const problems: string[] = [];

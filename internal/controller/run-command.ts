@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { signalGroup } from '../platform/process-group.ts';
 
 export interface CommandRequest {
   /** Given to `sh -c`. */
@@ -40,7 +41,7 @@ export const runCommand: RunCommand = ({ command, cwd, env, timeoutMs, signal })
     let waitDelay: NodeJS.Timeout | undefined;
     const kill = (why: string) => {
       killedFor ||= why;
-      killGroup(child.pid);
+      signalGroup(child.pid, 'SIGKILL');
       waitDelay ??= setTimeout(() => finish({ kind: 'failed', how: killedFor }), WAIT_DELAY_MS);
     };
     const timer = setTimeout(() => kill(`no end within ${timeoutMs / 1_000} s, killed`), timeoutMs);
@@ -83,13 +84,4 @@ function keepHead(stream: NodeJS.ReadableStream, limit: number): () => string {
 function withWords(how: string, words: string): string {
   const line = words.trim().split('\n').at(-1) ?? '';
   return line === '' ? how : `${how}: ${line}`;
-}
-
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // the group ended by itself in between
-  }
 }

@@ -185,7 +185,8 @@ async function runtimeConfigs(
   const instance = instanceOf(request);
   const workDir = resolveWorkDir(city, agent, worktreeInstance(request, instance), realPath);
   const fields = commandFields(city, agent, instance, { name: sessionName, workDir }, realPath);
-  const hints = startupHints(city, agent, preset, fields, await copiedFiles(city, 'all'));
+  const copied = await copiedFiles(city, 'all');
+  const hints = startupHints(city, agent, preset, fields, copied);
   const overlays = [...hints.packOverlayDirs, ...(hints.overlayDir === '' ? [] : [hints.overlayDir])];
   const equipment = await equipmentOf({ city, agent, preset, workDir, overlays, provider, realPath });
   const prompts = await promptsOf(options, request, { instance, workDir, preset, equipment });
@@ -198,7 +199,8 @@ async function runtimeConfigs(
     env: environmentOf(options, request, preset, workDir, false),
     sessionSetupScript: hints.sessionSetupScript === '' ? '' : resolve(city.root, hints.sessionSetupScript),
     fingerprintExtra: fingerprintExtra(agent),
-    copyFiles: await copiedFiles(city, 'own'),
+    // Without packs that have scripts there is nothing to leave out.
+    copyFiles: city.layers.scripts.city.length === 0 ? copied : await copiedFiles(city, 'own'),
   };
   const { primedByHook } = equipment;
   const equipped: RuntimeConfig = {

@@ -1,4 +1,5 @@
 import type { Environment } from './paths.ts';
+import { signalGroup } from './process-group.ts';
 
 export interface ProgramOptions {
   readonly cwd?: string;
@@ -51,7 +52,7 @@ export async function runProgram(
     stripFinalNewline: false,
   });
   let timedOut = false;
-  const end = () => killGroup(running.pid);
+  const end = () => signalGroup(running.pid, 'SIGKILL');
   const timer = setTimeout(() => {
     timedOut = true;
     end();
@@ -71,14 +72,5 @@ export async function runProgram(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', end);
-  }
-}
-
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // the group ended by itself in between
   }
 }

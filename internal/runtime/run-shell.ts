@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { signalGroup } from '../platform/process-group.ts';
 import type { ExitInfo } from './provider.ts';
 
 export interface ShellRequest {
@@ -40,7 +41,7 @@ export const runShell: RunShell = (request) =>
     });
     let tail = Buffer.alloc(0);
     let timedOut = false;
-    const killGroup = () => signalGroup(child.pid);
+    const killGroup = () => signalGroup(child.pid, 'SIGKILL');
     const timer = setTimeout(() => {
       timedOut = true;
       killGroup();
@@ -74,15 +75,6 @@ export const runShell: RunShell = (request) =>
 function exitInfo(code: number | null, signal: NodeJS.Signals | null): ExitInfo {
   if (signal) return { signal };
   return code === null ? {} : { code };
-}
-
-function signalGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // the group ended by itself in between
-  }
 }
 
 /** One line about a command that did not succeed: `exit 3: what it said last`. */

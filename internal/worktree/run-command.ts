@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { signalGroup } from '../platform/process-group.ts';
 
 export interface CommandRequest {
   readonly file: string;
@@ -107,14 +108,5 @@ class Output {
 
   result(): { stdout: string; tail: string } {
     return { stdout: Buffer.concat(this.#chunks).toString('utf8'), tail: this.#tail.toString('utf8').trim() };
-  }
-}
-
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // the group ended by itself in between
   }
 }

@@ -10,7 +10,7 @@ import type { RawRig } from '../schema/schema-sections.ts';
 import { overrideAgents, patchAgents, patchProviders, patchRigs } from './apply-patches.ts';
 import type { Bundle, GlobalLine, Requirement } from './bundle.ts';
 import { type AgentEntry, CITY_LABEL, type Draft, draftCity, type SessionEntry } from './draft.ts';
-import { changed, type Entry, placeOf } from './entry.ts';
+import { changed, type Entry, originOf, placeOf } from './entry.ts';
 import { type ExpandContext, PackExpander } from './expand-pack.ts';
 import { expandScope, type SystemPack } from './expand-scope.ts';
 import { withoutFallbacks } from './fallbacks.ts';
@@ -77,14 +77,14 @@ export async function composeCity(
   const context: ExpandContext = { shelf, problems, root, locatePack: (request) => locator.locate(request) };
   const expander = new PackExpander(context);
   const city = await expandScope(
-    { rig: '', includes: includesOf(draft.sections.workspace, 'includes'), imports: draft.imports },
+    { rig: '', includes: includesOf(draft.sections.workspace), imports: draft.imports },
     systemPacks(root, look, options.beadProvider ?? draft.sections.beads.value.provider ?? ''),
     expander,
     context,
   );
   const rigs: { readonly rig: Entry<RawRig>; readonly bundle: Bundle }[] = [];
   for (const rig of draft.rigs) {
-    const scope = { rig: rig.value.name, includes: includesOf(rig, 'includes'), imports: rigImports(rig) };
+    const scope = { rig: rig.value.name, includes: includesOf(rig), imports: rigImports(rig) };
     rigs.push({ rig, bundle: await expandScope(scope, [], expander, context) });
   }
   warnShadows(draft, city, problems);
@@ -167,12 +167,12 @@ function isRemote(source: string): boolean {
 
 function includesOf(
   table: Entry<{ readonly includes?: readonly string[] | undefined }>,
-  key: 'includes',
 ): readonly Entry<string>[] {
-  return (table.value[key] ?? []).map((value, index) => {
-    const change = table.changes?.get(`${key}[${index}]`);
-    return change ? { ...table, ...change, value } : { ...table, path: [...table.path, key, index], value };
-  });
+  return (table.value.includes ?? []).map((value, index) => ({
+    ...table,
+    ...originOf(table, ['includes', index]),
+    value,
+  }));
 }
 
 function rigImports(rig: Entry<RawRig>): ReadonlyMap<string, Entry<RawImport>> {

@@ -2,7 +2,7 @@ import type { PackUse, SourcePosition } from '../city.ts';
 import type { ProblemList } from '../document/problems.ts';
 import { locate, shownPath } from '../document/source-document.ts';
 import type { RawImport } from '../schema/schema-import.ts';
-import { type Bundle, bound, joined, ownOnly, type Requirement } from './bundle.ts';
+import { type Bundle, bound, joined, ownOnly, type Requirement, type Stamp } from './bundle.ts';
 import type { AgentEntry } from './draft.ts';
 import { type Entry, placeOf } from './entry.ts';
 import type { PackManifest } from './pack-manifest.ts';
@@ -80,7 +80,8 @@ export class PackExpander {
     let isPartial = false;
     for (const [index, source] of (manifest.meta.value.includes ?? []).entries()) {
       const place = locate(manifest.document, ['pack', 'includes', index], 'value');
-      const inner = await this.#follow(pack, source, undefined, `[pack] includes "${source}"`, place, stack);
+      const label = `[pack] includes "${source}"`;
+      const inner = await this.follow({ source, baseDir: dir }, label, place, stack);
       if (inner) parts.push(withUse(inner.bundle, useOf(inner, source, 'include', '', dir)));
       else isPartial = true;
     }
@@ -101,35 +102,36 @@ export class PackExpander {
     stack: readonly string[],
   ): Promise<Bundle | undefined> {
     const { source, version } = entry.value;
-    const label = `import "${name}"`;
     const place = placeOf(entry, ['source'], 'value');
-    const inner = await this.#follow(pack, source, version, label, place, stack);
+    const request = { source, version, baseDir: pack.dir };
+    const inner = await this.follow(request, `import "${name}"`, place, stack);
     if (!inner) return undefined;
-    return importedBundle(
-      inner.bundle,
-      inner.dir,
-      name,
-      entry.value,
-      useOf(inner, source, 'import', name, pack.dir),
-    );
+    const stamp = { binding: name, overwrite: entry.value.export ?? false };
+    return importedBundle(inner, stamp, entry.value, useOf(inner, source, 'import', name, pack.dir));
   }
 
-  async #follow(
-    pack: ShelfPack,
-    source: string,
-    version: string | undefined,
+  /** The pack that a source leads to. Where there is none, the problem is told at the place, by the label. */
+  async follow(
+    request: PackRequest,
     label: string,
     place: SourcePosition,
-    stack: readonly string[],
+    stack: readonly string[] = [],
   ): Promise<Followed | undefined> {
-    const located = await this.#context.locatePack({ source, version, baseDir: pack.dir });
-    if (located.kind === 'missing') {
-      this.#context.problems.error('pack-not-found', `${label}: ${located.message}`, place, located.next);
-      return undefined;
-    }
-    const bundle = await this.expand(located.dir, place, stack);
-    const used = await this.#context.shelf.take(located.dir);
-    return bundle && used && { bundle, dir: located.dir, pack: used };
+    const located = await this.#context.locatePack(request);
+    if (located.kind === 'dir') return this.take(located.dir, place, stack);
+    this.#context.problems.error('pack-not-found', `${label}: ${located.message}`, place, located.next);
+    return undefined;
+  }
+
+  /** The pack in a folder with all that it brings. */
+  async take(
+    dir: string,
+    place: SourcePosition,
+    stack: readonly string[] = [],
+  ): Promise<Followed | undefined> {
+    const bundle = await this.expand(dir, place, stack);
+    const pack = await this.#context.shelf.take(dir);
+    return bundle && pack && { bundle, dir, pack };
   }
 
   /** Source: Gas City pack-level patches: by bare name among all that the pack has. */
@@ -169,16 +171,15 @@ export interface Followed {
 export const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) =>
   a < b ? -1 : a > b ? 1 : 0;
 
-/** What an import makes of a bundle inside a pack: own parts only when it is not transitive, and its name on all. */
+/** What an import makes of a pack: own parts only when it is not transitive, and its name on all. */
 export function importedBundle(
-  bundle: Bundle,
-  dir: string,
-  binding: string,
+  { bundle, dir }: Followed,
+  stamp: Stamp,
   { transitive, export: isExported = false }: RawImport,
   use: PackUse,
 ): Bundle {
   const kept = transitive === false ? ownOnly(bundle, dir) : bundle;
-  return withUse(bound(kept, { binding, overwrite: isExported }, isExported), use);
+  return withUse(bound(kept, stamp, isExported), use);
 }
 
 export function withUse(bundle: Bundle, use: PackUse): Bundle {

@@ -1,9 +1,15 @@
-import type { SourcePosition } from '../city.ts';
 import type { RawImport } from '../schema/schema-import.ts';
-import { type Bundle, bound, joined, ownOnly } from './bundle.ts';
+import { type Bundle, joined } from './bundle.ts';
 import type { AgentEntry, SessionEntry } from './draft.ts';
 import { type Entry, placeOf } from './entry.ts';
-import { byName, type ExpandContext, type PackExpander, useOf, withUse } from './expand-pack.ts';
+import {
+  byName,
+  type ExpandContext,
+  importedBundle,
+  type PackExpander,
+  useOf,
+  withUse,
+} from './expand-pack.ts';
 import { withoutFallbacks } from './fallbacks.ts';
 import { IMPLICIT_LAYER } from './implicit-imports.ts';
 
@@ -46,13 +52,13 @@ export async function expandScope(
       );
       continue;
     }
-    const found = await taken(located.dir, place, expander, context);
+    const found = await expander.take(located.dir, place);
     if (found) includes.push(withUse(found.bundle, useOf(found, source, 'include', '', root)));
     else isPartial = true;
   }
   const imports: Bundle[] = [];
   for (const [binding, entry] of [...scope.imports].sort(byName)) {
-    const bundle = await importInto(scope, binding, entry, expander, context);
+    const bundle = await importInto(scope, binding, entry, expander, root);
     if (bundle) imports.push(bundle);
     else isPartial = true;
   }
@@ -61,7 +67,7 @@ export async function expandScope(
   for (const { name, dir } of systemPacks) {
     if (reachable.has(name)) continue;
     const place = { file: dir, line: 1, column: 1 };
-    const found = await taken(dir, place, expander, context);
+    const found = await expander.take(dir, place);
     if (found)
       system.push(withUse(found.bundle, useOf(found, `.gc/system/packs/${name}`, 'system', '', root)));
   }
@@ -70,34 +76,21 @@ export async function expandScope(
   return inScope({ ...all, isPartial: all.isPartial || isPartial }, scope.rig, context);
 }
 
-async function taken(dir: string, place: SourcePosition, expander: PackExpander, context: ExpandContext) {
-  const bundle = await expander.expand(dir, place);
-  const pack = await context.shelf.take(dir);
-  return bundle && pack && { bundle, dir, pack };
-}
-
 async function importInto(
   scope: Scope,
   binding: string,
   entry: Entry<RawImport>,
   expander: PackExpander,
-  context: ExpandContext,
+  root: string,
 ): Promise<Bundle | undefined> {
-  const { root, problems } = context;
-  const { source, version, transitive, export: isExported = false } = entry.value;
+  const { source, version } = entry.value;
   const label = scope.rig === '' ? `city import "${binding}"` : `rig "${scope.rig}" import "${binding}"`;
   const place = placeOf(entry, ['source'], 'value');
-  const located = await context.locatePack({ source, version, baseDir: root });
-  if (located.kind === 'missing') {
-    problems.error('pack-not-found', `${label}: ${located.message}`, place, located.next);
-    return undefined;
-  }
-  const found = await taken(located.dir, place, expander, context);
+  const found = await expander.follow({ source, version, baseDir: root }, label, place);
   if (!found) return undefined;
-  const kept = transitive === false ? ownOnly(found.bundle, located.dir) : found.bundle;
-  const named = bound(kept, { binding, overwrite: true }, isExported);
   const via = entry.layer === IMPLICIT_LAYER ? 'implicit' : 'import';
-  return withUse(named, useOf(found, source, via, binding, root));
+  const use = useOf(found, source, via, binding, root);
+  return importedBundle(found, { binding, overwrite: true }, entry.value, use);
 }
 
 function reportServices(bundle: Bundle, scope: Scope, { problems }: ExpandContext): void {

@@ -1,7 +1,7 @@
-import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { type Dirent, readdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { codeOf } from '../../platform/errors.ts';
-import type { PathKind } from './read-source.ts';
+import { kindOnDisk, type PathKind } from './read-source.ts';
 
 /**
  * What is on the disk, asked once per load: a folder is listed once, and what it does not list is not asked for. Hundreds
@@ -21,14 +21,7 @@ export class Look {
     if (entry === 'absent') return 'absent';
     if (entry?.isDirectory()) return 'folder';
     if (entry?.isFile()) return 'file';
-    try {
-      const info = statSync(path, { throwIfNoEntry: false });
-      if (!info) return 'absent';
-      return info.isDirectory() ? 'folder' : 'file';
-    } catch {
-      // Whatever the reason, it cannot be used as a file or folder; the message about it names the path.
-      return 'absent';
-    }
+    return kindOnDisk(path);
   }
 
   /** What a folder that was listed has under this name, links not followed; `undefined`: the disk must be asked. */

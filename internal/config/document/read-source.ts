@@ -128,6 +128,11 @@ export type PathKind = 'file' | 'folder' | 'absent';
 
 /** What is at a path; anything that cannot be looked at counts as absent. */
 export async function pathKind(path: string): Promise<PathKind> {
+  return kindOnDisk(path);
+}
+
+/** The same for those who may not wait. */
+export function kindOnDisk(path: string): PathKind {
   try {
     const info = statSync(path, { throwIfNoEntry: false });
     if (!info) return 'absent';
