@@ -166,6 +166,12 @@ describe.each(PROVIDERS)('lifecycle on $provider', ({ provider, available }) => 
       const ids = await route(3);
       await untilDone(town, repository, ids);
       await expectOnce(town, repository, ids);
+      // A quick refinery is done before its start counts as over.
+      await until('the refinery is told to be up', async () =>
+        (await town.events()).some(
+          ({ type, subject }) => type === 'session.woke' && subject === 'app/refinery',
+        ),
+      );
       expect([...(await town.sessions()).keys()]).toEqual(['app/refinery']);
       const events = await town.events();
       expect(troubles(events)).toEqual([]);
