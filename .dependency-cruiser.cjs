@@ -49,6 +49,33 @@ module.exports = {
       to: { path: layer('events') },
     },
     {
+      name: 'protocol-is-low',
+      comment: 'the wire format of session logs is usable by session and everything right of it; it uses platform only',
+      severity: 'error',
+      from: { path: layer('protocol') },
+      to: {
+        path: [
+          'config',
+          'agent',
+          'runtime',
+          'beads',
+          'events',
+          'worktree',
+          'session',
+          'controller',
+          'api',
+        ].map(layer),
+      },
+    },
+    {
+      name: 'not-to-protocol-from-the-left',
+      severity: 'error',
+      from: {
+        path: ['platform', 'config', 'agent', 'runtime', 'beads', 'events', 'worktree'].map(layer),
+      },
+      to: { path: layer('protocol') },
+    },
+    {
       name: 'conformance-sees-contracts-only',
       comment: 'suites judge any implementation: they may know none',
       severity: 'error',
@@ -56,7 +83,7 @@ module.exports = {
       to: {
         path: '^(internal|cmd)/',
         pathNot:
-          '^internal/(runtime/(provider|errors|runtime-config)|beads/store|events/event|platform/(clock|errors|ids|duration))\\.ts$',
+          '^internal/(runtime/(provider|errors|runtime-config)|beads/store|events/event|platform/(clock|errors|ids|duration)|session/log/(session-log|errors))\\.ts$|^internal/protocol/',
       },
     },
     {
