@@ -2,7 +2,7 @@
 // A skip fails the run, unless its title names a program that may be missing here.
 import { readFileSync } from 'node:fs';
 
-const ALLOWED_SKIP = /\(skipped: Claude Code is not installed\)|\(skipped: macOS only\)/;
+const ALLOWED_SKIP = /\(skipped: (Claude Code|Codex) is not installed\)|\(skipped: macOS only\)/;
 
 const report = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
 const tests = report.testResults.flatMap((file) => file.assertionResults);
