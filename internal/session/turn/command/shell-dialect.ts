@@ -1,0 +1,31 @@
+import type { Dialect, OutputParser } from './dialect.ts';
+import { wellFormed } from './lenient-json.ts';
+
+/**
+ * Any program: it gets the turn's text on stdin, and what it prints is the answer. It remembers nothing between turns, so a
+ * turn that was cut is run again under the same `GC_EXECUTION_ID`.
+ */
+export const shellDialect: Dialect = {
+  kind: 'shell',
+  version: '1',
+  forkSafe: true,
+  acceptsEmptyPrompt: true,
+  argv: (args) => args,
+  parser: () => shellParser(),
+};
+
+function shellParser(): OutputParser {
+  const lines: string[] = [];
+  return {
+    line: (text) => {
+      const line = wellFormed(text);
+      lines.push(line);
+      return [{ kind: 'delta', text: `${line}\n` }];
+    },
+    exit: (code) => {
+      if (code !== 0) return [];
+      const text = lines.join('\n');
+      return [...(text === '' ? [] : [{ kind: 'text' as const, at: '', text }]), { kind: 'end' as const }];
+    },
+  };
+}
