@@ -8,9 +8,14 @@ import {
   controlSocketPath,
   pingController,
   sendControl,
+  sessionsSocketPath,
 } from '../controller/control-socket-client.ts';
 import { systemClock } from '../platform/clock.ts';
 import { systemIds } from '../platform/ids.ts';
+import type { Environment } from '../platform/paths.ts';
+import { ListSessionsRequestSchema } from '../protocol/generated/agentsessions/v1/session_pb.ts';
+import { create } from '../protocol/protobuf.ts';
+import { connectSessions } from './grpc/connect-sessions.ts';
 import { type HostableRuntime, type HostedCity, hostCity, type OpenedCity } from './hosted-city.ts';
 import { HttpCityApi } from './http/city-client.ts';
 import { CityDouble } from './http/testing/city-double.ts';
@@ -187,7 +192,7 @@ describe('a hosted city', () => {
     });
   });
 
-  it('in a deep folder is found from any environment', async () => {
+  it('EVT-07 in a deep folder is found from any environment', async () => {
     root = join(place.dir, 'd'.repeat(60), 'e'.repeat(60));
     mkdirSync(root, { recursive: true });
     const here = { GC_HOME: join(place.dir, 'home') };
@@ -221,4 +226,52 @@ describe('a hosted city', () => {
     await expect(host({ signal: unwanted.signal })).rejects.toThrow('ending');
     nothingLeft();
   });
+});
+
+/** What commands reach a running city through: its words, its API, its sessions. */
+async function surfaceOf(environment: Environment): Promise<readonly unknown[]> {
+  const sessions = connectSessions(`unix:${sessionsSocketPath(root, environment)}`, {
+    clock: systemClock,
+    cwd: '/',
+  });
+  try {
+    const status = await new HttpCityApi(apiSocketPath(root, environment)).status();
+    const listed = await sessions.listSessions(
+      create(ListSessionsRequestSchema),
+      new AbortController().signal,
+    );
+    return [await pingController(root, environment), status.city_name, listed.sessions];
+  } finally {
+    sessions.close();
+  }
+}
+
+describe('the sessions of a hosted city', () => {
+  it('can be reached while it runs, and go with it', async () => {
+    const city = await host({ open: async () => ({ ...opened(), sessions: { project: 'town' } }) });
+    expect(existsSync(sessionsSocketPath(root, env))).toBe(true);
+    await city.stop();
+    expect(existsSync(sessionsSocketPath(root, env))).toBe(false);
+    nothingLeft();
+  });
+
+  // A service manager gives its processes another environment than a person's shell has.
+  it.each(['standalone', 'supervisor'] as const)(
+    'EVT-08 under a %s controller all sockets answer, also to whoever has another environment',
+    async (mode) => {
+      for (const folder of ['city', join('d'.repeat(60), 'e'.repeat(60))]) {
+        root = join(place.dir, folder);
+        mkdirSync(root, { recursive: true });
+        runtime = new FakeRuntime();
+        const city = await host({
+          mode,
+          env: { GC_HOME: join(place.dir, 'home') },
+          open: async () => ({ ...opened(), sessions: { project: 'town' } }),
+        });
+        for (const environment of [{ XDG_RUNTIME_DIR: join(place.dir, 'run') }, {}])
+          expect(await surfaceOf(environment)).toEqual([process.pid, 'double', []]);
+        await city.stop();
+      }
+    },
+  );
 });

@@ -11,6 +11,7 @@ import type { Ids } from '../platform/ids.ts';
 import type { LifetimeLock } from '../platform/lifetime-lock.ts';
 import type { Log } from '../platform/log.ts';
 import type { Environment } from '../platform/paths.ts';
+import { type CityDoor, type CitySessionsPlan, openCityDoor } from './grpc/city-door.ts';
 import { type CityServer, serveCity } from './http/city-server.ts';
 
 /** What is asked of a city's runtime here. */
@@ -27,6 +28,8 @@ export interface HostableRuntime {
 export interface OpenedCity {
   readonly runtime: HostableRuntime;
   readonly api: CityApi;
+  /** How its sessions are served; absent: not at all. */
+  readonly sessions?: CitySessionsPlan;
   /** After the runtime has ended. */
   close(): void | Promise<void>;
 }
@@ -94,6 +97,7 @@ class Hosting implements HostedCity {
   readonly #serving = new AbortController();
   #city: OpenedCity | undefined;
   #server: CityServer | undefined;
+  #door: CityDoor | undefined;
   #outcome: StopReply | undefined;
   #takenDown: Promise<void> | undefined;
   #resolveEnded: () => void = () => undefined;
@@ -152,6 +156,7 @@ class Hosting implements HostedCity {
   async #takeDown(): Promise<void> {
     const steps: readonly (readonly [string, () => unknown])[] = [
       ['runtime', () => this.#city?.runtime.detach()],
+      ['sessions', () => this.#door?.close()],
       ['api', () => this.#server?.close()],
       ['control socket', () => this.#serving.abort()],
       ['stores', () => this.#city?.close()],
@@ -192,6 +197,9 @@ class Hosting implements HostedCity {
     const { path: socketPath, alias } = socketPlace(root, 'api.sock', env);
     const socketAlias = alias === undefined ? {} : { socketAlias: alias };
     this.#server = await serveCity({ api: city.api, socketPath, ...socketAlias, clock, ids, log });
+    if (!city.sessions) return;
+    const { print } = this.#options;
+    this.#door = await openCityDoor({ root, env, plan: city.sessions, clock, ids, log, print });
   }
 
   #note(what: string): (error: unknown) => void {

@@ -15,7 +15,7 @@ export interface City {
   readonly beads: { readonly provider: string };
   readonly events: { readonly provider: string };
   readonly mail: { readonly provider: string };
-  readonly api: { readonly port: number; readonly bind: string; readonly allowMutations: boolean };
+  readonly api: ApiSettings;
   readonly chatSessions: { readonly idleTimeoutMs: number };
   readonly orders: Orders;
   readonly dolt: { readonly port: number; readonly host: string };
@@ -46,6 +46,18 @@ export interface City {
   readonly warnings: readonly ConfigProblem[];
   /** What is tolerated for the sake of old files. */
   readonly notes: readonly ConfigProblem[];
+}
+
+export interface ApiSettings {
+  readonly port: number;
+  readonly bind: string;
+  readonly allowMutations: boolean;
+  /** `host:port` of the Sessions service; absent: on the socket in `.gc` only. */
+  readonly grpc?: string;
+  /** `host:port` of the HarnessRegistry; absent: nowhere. */
+  readonly registry?: string;
+  /** Counts from the city's folder; its first line is what callers of `grpc` must show. */
+  readonly tokenFile?: string;
 }
 
 export interface Workspace {

@@ -18,6 +18,7 @@ import { CITY_FILE_NAMES, findCityFile, pathKind, readDocument } from './documen
 import type { SourceDocument } from './document/source-document.ts';
 import { dependencyOf } from './validate/dependencies.ts';
 import { validateAgents, warnHooks } from './validate/validate-agents.ts';
+import { validateApi } from './validate/validate-api.ts';
 import { validateProviders } from './validate/validate-providers.ts';
 import { validateServices } from './validate/validate-services.ts';
 import { validateNamedSessions, validateRigs, validateSessionNames } from './validate/validate-sessions.ts';
@@ -152,6 +153,7 @@ async function assemble(
   const checked = { ...sections, providers, rigs, root, layers };
   validateRigs(rigs, checked, problems);
   await warnRigFolders(rigs, problems);
+  validateApi(draft.sections.api, sections.api, problems);
   validateServices(draft.services, services, problems);
   validateProviders(draft, checked, problems);
   validateAgents(built, draft, checked, problems);

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { actingFor } from '../../controller/acting.ts';
 import { codeOf, GcError, messageOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/log.ts';
-import { BODY_LIMIT_BYTES, encodeError } from './wire.ts';
+import { ACTOR_HEADER, BODY_LIMIT_BYTES, decodeActor, encodeError } from './wire.ts';
 
 /** One request as a handler sees it, free of the HTTP library. */
 export interface ApiRequest {
@@ -47,6 +48,7 @@ export function createHttpApp(log: Log): HttpApp {
   readJson(app);
   answerErrors(app, log);
   logRequests(app, log);
+  nameActors(app);
   return {
     json(method, path, handle) {
       app.route({
@@ -107,6 +109,14 @@ function logRequests(app: FastifyInstance, log: Log): void {
     };
     if (request.method === 'GET') log.debug('api', fields);
     else log.info('api', fields);
+  });
+}
+
+/** What a request does is done for whoever it says it comes from: the socket lets nobody else in than its owner. */
+function nameActors(app: FastifyInstance): void {
+  app.addHook('preHandler', (request, _reply, done) => {
+    const actor = request.headers[ACTOR_HEADER];
+    actingFor(typeof actor === 'string' ? decodeActor(actor) : undefined, done);
   });
 }
 

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { request } from 'node:http';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -272,6 +273,46 @@ describe('a controller that is not there', () => {
     const nobody = new HttpCityApi(join(place.dir, 'other.sock'));
     await expect(nobody.status()).rejects.toMatchObject({ code: 'controller-unreachable', next: 'gc start' });
   });
+
+  const READS: Readonly<Record<string, (api: HttpCityApi) => Promise<unknown>>> = {
+    status: (api) => api.status(),
+    sessions: (api) => api.sessions(),
+    session: (api) => api.session('mayor'),
+    nudgeQueues: (api) => api.nudgeQueues(),
+    peek: (api) => api.peek('mayor', 10),
+    drainState: (api) => api.drainState('mayor'),
+    explain: (api) => api.explain('mayor'),
+    logs: (api) => api.logs('mayor', { tail: 1 }),
+    events: (api) => api.events({}),
+    followEvents: (api) => api.followEvents(0, new AbortController().signal)[Symbol.asyncIterator]().next(),
+  };
+
+  it.each(Object.entries(READS))(
+    'EVT-06 and takes a question without ever answering is given up in time: %s says what it waited for',
+    async (_, read) => {
+      const path = join(place.dir, 'mute.sock');
+      const live: Socket[] = [];
+      const mute = createServer((connection) => {
+        live.push(connection);
+        connection.resume();
+      });
+      await new Promise<void>((resolve) => mute.listen(path, resolve));
+      const clock = new FakeClock();
+      const outcome = read(new HttpCityApi(path, clock)).then(
+        () => 'answered',
+        (error: unknown) => error,
+      );
+      await eventually(() => live.length === 1);
+      await clock.advance(60_000);
+      expect(await outcome).toMatchObject({
+        code: 'controller-timeout',
+        message: expect.stringMatching(/^no answer from the controller within \d+s \(GET \/v0\//),
+        next: 'gc status',
+      });
+      mute.close();
+      for (const connection of live) connection.destroy();
+    },
+  );
 
   it('is told apart from one that went away with the question', async () => {
     const dying = new CityDouble('mayor');

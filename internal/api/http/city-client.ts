@@ -24,7 +24,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { GcError } from '../../platform/errors.ts';
 import { followEvents } from './follow-events.ts';
 import { call } from './http-request.ts';
-import { assertNudgeFits, paths } from './wire.ts';
+import { ACTOR_HEADER, assertNudgeFits, paths } from './wire.ts';
 
 /** Answers come from memory. */
 const READ_TIMEOUT_MS = 10_000;
@@ -41,10 +41,13 @@ const STOP_TIMEOUT_MS = 900_000;
 export class HttpCityApi implements CityApi {
   readonly #socketPath: string;
   readonly #clock: Clock;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(socketPath: string, clock: Clock = systemClock) {
+  /** @param actor for whom it asks */
+  constructor(socketPath: string, clock: Clock = systemClock, actor = '') {
     this.#socketPath = socketPath;
     this.#clock = clock;
+    this.#headers = actor === '' ? {} : { [ACTOR_HEADER]: encodeURIComponent(actor) };
   }
 
   async status(): Promise<CityStatus> {
@@ -196,11 +199,19 @@ export class HttpCityApi implements CityApi {
   }
 
   #get(path: string, timeoutMs: number): Promise<string> {
-    return call({ socketPath: this.#socketPath, method: 'GET', path, timeoutMs });
+    return call({ socketPath: this.#socketPath, method: 'GET', path, timeoutMs, clock: this.#clock });
   }
 
   #post(path: string, body: unknown, timeoutMs: number): Promise<string> {
-    return call({ socketPath: this.#socketPath, method: 'POST', path, body, timeoutMs });
+    return call({
+      socketPath: this.#socketPath,
+      method: 'POST',
+      path,
+      body,
+      timeoutMs,
+      clock: this.#clock,
+      headers: this.#headers,
+    });
   }
 }
 

@@ -18,6 +18,8 @@ export interface RouteSurroundings {
 
 const ACCEPTED = 202;
 const DEFAULT_PEEK_LINES = 50;
+/** Readers of events at the same time. */
+const MAX_STREAMS = 256;
 
 /**
  * The city's routes: paths, bodies and answers are Gas City's where it has the route; `status`, the session object and
@@ -145,14 +147,21 @@ function addEvents(app: HttpApp, api: CityApi, { clock, closing }: RouteSurround
     const items = await api.events(eventFilter(query, clock));
     return { json: { items, total: items.length } };
   });
+  let streams = 0;
   app.raw(paths.eventStream, async (request, response) => {
     const afterSeq = startOf(request);
-    await streamEvents({
-      events: (signal) => api.followEvents(afterSeq, signal),
-      response,
-      clock,
-      closing,
-    });
+    if (streams >= MAX_STREAMS) {
+      throw new GcError('too-many-streams', `${MAX_STREAMS} event streams of this city are open already`, {
+        next: 'end one of them (gc events --follow, a dashboard) and try again',
+      });
+    }
+    streams += 1;
+    try {
+      const events = (signal: AbortSignal) => api.followEvents(afterSeq, signal);
+      await streamEvents({ events, response, clock, closing });
+    } finally {
+      streams -= 1;
+    }
   });
 }
 

@@ -53,7 +53,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<City
 }
 
 async function* oneConnection(
-  { socketPath, signal }: FollowOptions,
+  { socketPath, signal, clock }: FollowOptions,
   last: number,
 ): AsyncGenerator<CityEvent | 'open'> {
   const response = await open({
@@ -62,6 +62,7 @@ async function* oneConnection(
     path: paths.eventStream,
     headers: { accept: 'text/event-stream', 'last-event-id': String(last) },
     timeoutMs: SILENCE_TIMEOUT_MS,
+    clock,
     signal,
   });
   response.setEncoding('utf8');

@@ -1,4 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../platform/clock.ts';
 import { codeOf, GcError, messageOf } from '../../platform/errors.ts';
 import { decodeError } from './wire.ts';
 
@@ -11,6 +13,8 @@ export interface HttpCall {
   readonly headers?: Readonly<Record<string, string>>;
   /** Silence longer than this, in milliseconds, is a failure. */
   readonly timeoutMs: number;
+  /** What the silence is measured with. */
+  readonly clock: Clock;
   readonly signal?: AbortSignal;
 }
 
@@ -45,12 +49,34 @@ export function open(options: HttpCall): Promise<IncomingMessage> {
       },
       ...(options.signal ? { signal: options.signal } : {}),
     });
-    request.setTimeout(options.timeoutMs, () => request.destroy(timedOut(options)));
-    request.once('socket', (socket) => socket.once('connect', () => (connected = true)));
+    request.once('socket', (socket) => {
+      socket.once('connect', () => (connected = true));
+      void endWhenSilent(request, socket, options);
+    });
     request.once('response', resolve);
     request.once('error', (error) => reject(asCallError(error, options, connected)));
     request.end(payload);
   });
+}
+
+async function endWhenSilent(request: ClientRequest, socket: Socket, options: HttpCall): Promise<void> {
+  const { clock, timeoutMs } = options;
+  const over = new AbortController();
+  request.once('close', () => over.abort());
+  let heardAt = clock.monotonic();
+  socket.on('data', () => {
+    heardAt = clock.monotonic();
+  });
+  for (let left = timeoutMs; left > 0; left = heardAt + timeoutMs - clock.monotonic()) {
+    try {
+      await clock.sleep(left, over.signal);
+    } catch {
+      return; // it is answered
+    }
+    // After a stop of this process an answer may lie unread in the socket.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  request.destroy(timedOut(options));
 }
 
 async function readAll(response: IncomingMessage, options: HttpCall): Promise<string> {

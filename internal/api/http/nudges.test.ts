@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { systemClock } from '../../platform/clock.ts';
 import { HttpCityApi } from './city-client.ts';
 import type { CityServer } from './city-server.ts';
 import { call } from './http-request.ts';
@@ -62,7 +63,7 @@ it.each([
   ['nudges/acknowledge', { taken: [{ id: '', fence: 1 }] }, '"id" is required'],
 ])('refuses %s with %j', async (action, body, message) => {
   const path = paths.sessionAction('mayor', action);
-  const asked = call({ socketPath, method: 'POST', path, body, timeoutMs: 5_000 });
+  const asked = call({ socketPath, method: 'POST', path, body, timeoutMs: 5_000, clock: systemClock });
   await expect(asked).rejects.toMatchObject({ code: 'invalid-request', message });
   expect(city.calls).toEqual([]);
 });

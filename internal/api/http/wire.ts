@@ -57,6 +57,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'store-busy': UNAVAILABLE,
   'store-full': UNAVAILABLE,
   'shutting-down': UNAVAILABLE,
+  'too-many-streams': UNAVAILABLE,
   'body-too-large': { status: 413, code: 'invalid' },
   'nudge-too-large': { status: 413, code: 'invalid' },
 };
@@ -146,3 +147,15 @@ export const paths = {
   reload: '/v0/reload',
   stop: '/v0/stop',
 } as const;
+
+/** Who a request is made for, percent-encoded. */
+export const ACTOR_HEADER = 'x-gc-actor';
+
+/** `undefined` for what is no name. */
+export function decodeActor(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined; // nobody of ours wrote it
+  }
+}

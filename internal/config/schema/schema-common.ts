@@ -1,3 +1,4 @@
+import { parseTcpAddress } from '../../platform/network-address.ts';
 import { didYouMean } from '../document/nearest.ts';
 import { z } from './zod.ts';
 
@@ -21,6 +22,12 @@ export const port = () =>
     .int()
     .min(0, { error: 'is not a port (0 to 65535)' })
     .max(65_535, { error: 'is not a port (0 to 65535)' });
+
+export const tcpAddress = () =>
+  z.string().refine((text) => text === '' || parseTcpAddress(text) !== undefined, {
+    error: (issue) =>
+      `is not an address: ${shown(issue.input)}; write host:port, for example "127.0.0.1:8080"`,
+  });
 
 export const name = () =>
   z

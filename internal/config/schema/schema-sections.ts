@@ -9,6 +9,7 @@ import {
   MAX_NAME_LENGTH,
   name,
   port,
+  tcpAddress,
   text,
   texts,
   tombstone,
@@ -186,6 +187,15 @@ export const apiSchema = z.strictObject({
   port: port().optional(),
   bind: text().optional(),
   allow_mutations: flag().optional(),
+  grpc: tcpAddress()
+    .optional()
+    .describe('Where the Sessions service listens besides the socket in .gc: host:port.'),
+  registry: tcpAddress()
+    .optional()
+    .describe('Where operators of this machine register harnesses: a loopback IP and port.'),
+  token_file: text()
+    .optional()
+    .describe('File, from the city folder, whose first line callers of grpc must show.'),
 });
 
 export type RawSession = z.infer<typeof sessionSchema>;

@@ -246,8 +246,12 @@ export class CityDouble implements CityApi {
         continue;
       }
       await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
+        const wake = () => {
+          signal.removeEventListener('abort', wake);
+          resolve();
+        };
+        this.#waiting.push(wake);
+        signal.addEventListener('abort', wake, { once: true });
       });
     }
   }
