@@ -3,6 +3,7 @@ import type { NewEvent } from '../events/event.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { rfc3339 } from '../platform/clock.ts';
 import type { Ids } from '../platform/ids.ts';
+import { NEW_CONVERSATION_KEY } from '../session/journal/facts.ts';
 import { type NewSession, newSessionBead } from '../session/record-codec.ts';
 import type { Desired } from './model.ts';
 import type { Change } from './plan.ts';
@@ -62,7 +63,11 @@ export function adopt(
     state: 'active' as const,
     stateReason: 'adopted',
     instanceToken: meta['GC_INSTANCE_TOKEN'] || context.ids.hex(16),
-    metadata: { last_woke_at: rfc3339(context.now), generation: meta['GC_RUNTIME_EPOCH'] || '1' },
+    metadata: {
+      last_woke_at: rfc3339(context.now),
+      generation: meta['GC_RUNTIME_EPOCH'] || '1',
+      [NEW_CONVERSATION_KEY]: 'it was taken over while it lived: which conversation it has is not known',
+    },
   };
   const beads = [desired ? createRecord(desired, context, life) : strayRecord(sessionName, meta, life)];
   const adopted: NewEvent = {

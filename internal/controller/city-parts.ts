@@ -5,6 +5,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Ids } from '../platform/ids.ts';
 import type { Environment } from '../platform/paths.ts';
 import type { Provider } from '../runtime/provider.ts';
+import type { SessionLogStore } from '../session/log/session-log.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import type { TranscriptReader } from '../session/transcript/transcript-reader.ts';
 import type { CityStatus } from './city-api.ts';
@@ -28,6 +29,9 @@ export interface CityParts {
   readonly providerInfo: CityStatus['provider'];
   /** One per agent program whose conversations can be read. */
   readonly transcripts: readonly TranscriptReader[];
+  /** The sessions' durable logs, `<city>/.gc/sessions.db`: opened once, when somebody first needs them. */
+  readonly logs: () => Promise<SessionLogStore>;
+  readonly logFile: string;
   /** Reads the city file again. */
   load(): Promise<LoadResult>;
   /** After a stop that left nothing: takes away what only served the city's sessions. */

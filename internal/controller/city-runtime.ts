@@ -9,6 +9,7 @@ import { stopCity } from './city-stop.ts';
 import { ConfigReloader } from './config-reload.ts';
 import { type ConfigWatch, watchConfig } from './config-watch.ts';
 import { InboxKeeper } from './inbox-keeper.ts';
+import { JournalKeeper } from './journal-keeper.ts';
 import type { TimeGap } from './lived-time.ts';
 import { CityPasses } from './passes.ts';
 import { PoolKeeper } from './pool-keeper.ts';
@@ -39,6 +40,7 @@ export class CityRuntime {
   readonly engine: CityEngine;
   readonly troubles: Troubles;
   readonly inbox: InboxKeeper;
+  readonly #journal: JournalKeeper;
   readonly #passes: CityPasses;
   readonly #pools: PoolKeeper;
   readonly #reloader: ConfigReloader;
@@ -82,6 +84,7 @@ export class CityRuntime {
       () => this.#look(),
       (error) => this.troubles.note(error, 'inbox'),
     );
+    this.#journal = new JournalKeeper(this.engine, (error) => this.troubles.note(error, 'journal'));
   }
 
   /** Milliseconds since the epoch; 0 before `start`. */
@@ -115,6 +118,7 @@ export class CityRuntime {
       await parts.db.commit({ events: [{ type: 'controller.started', actor: CONTROLLER_ACTOR }] });
       this.#background.push(this.engine.time.heartbeat(signal), this.#followProvider(signal));
       this.#watch = this.#watchConfig(signal);
+      this.#journal.start();
       await this.#pass();
     } catch (error) {
       await this.#end();
@@ -181,7 +185,7 @@ export class CityRuntime {
     await this.inbox.end();
     await this.engine.executor.drainAll('shutdown');
     this.#lifetime.abort();
-    await Promise.allSettled([...this.#background, this.#pools.end()]);
+    await Promise.allSettled([...this.#background, this.#pools.end(), this.#journal.end()]);
     this.#over.abort();
   }
 
@@ -211,6 +215,7 @@ export class CityRuntime {
       await this.#creditGap();
       await this.#passes.pass();
       await this.inbox.passed(this.#passes.sighting);
+      this.#journal.passed(this.#passes.sighting);
       this.troubles.clearPass();
     } catch (error) {
       if (error instanceof RevisionConflictError) this.#look();
@@ -286,6 +291,7 @@ export class CityRuntime {
         },
         activity: (name) => {
           this.inbox.activity(name);
+          this.#journal.activity(name);
           if (this.#passes.waitsForPerson(name)) this.#look();
         },
         failed: (error) => this.troubles.note(error, 'watch'),

@@ -21,7 +21,7 @@ export interface SocketPlace {
 /** Where the process that runs the city makes a socket of this name. */
 export function socketPlace(
   cityDir: string,
-  name: 'controller.sock' | 'api.sock',
+  name: 'controller.sock' | 'api.sock' | 'sessions.sock',
   env: Environment,
 ): SocketPlace {
   const preferred = join(canonical(cityDir), '.gc', name);
@@ -37,6 +37,11 @@ export function controlSocketPath(cityDir: string, env: Environment): string {
 /** The socket of the city's HTTP API, found the same way. */
 export function apiSocketPath(cityDir: string, env: Environment): string {
   return findSocket(socketPlace(cityDir, 'api.sock', env));
+}
+
+/** The socket of the city's Sessions service, found the same way. */
+export function sessionsSocketPath(cityDir: string, env: Environment): string {
+  return findSocket(socketPlace(cityDir, 'sessions.sock', env));
 }
 
 /** The runtime directory may be another one in the client's environment than in the controller's: the alias knows. */

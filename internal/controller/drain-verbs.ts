@@ -3,6 +3,7 @@ import { rfc3339 } from '../platform/clock.ts';
 import { GcError } from '../platform/errors.ts';
 import { displayName } from '../session/display.ts';
 import { ackMark, drainMark, drainOver, isAcknowledged, restartMark } from '../session/drain-marks.ts';
+import { STOP_BY_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { requireResolved } from '../session/resolve.ts';
 import { acknowledgeDrain, beginDrain, type MetadataPatch } from '../session/transitions.ts';
@@ -157,7 +158,7 @@ export class DrainVerbs {
       if (!ends) return { mailId: mail.id, intended: undefined };
       const patch = {
         ...restartMark(ends, true),
-        ...(request.by === 'other' ? { [STOP_INTENT_KEY]: reason } : {}),
+        ...(request.by === 'other' ? { [STOP_INTENT_KEY]: reason, [STOP_BY_KEY]: actor } : {}),
       };
       tx.beads.update(ends.id, { metadata: patch }, ends.revision);
       tx.recordEvent({ type: 'session.draining', actor, subject: displayName(ends), message: 'handoff' });

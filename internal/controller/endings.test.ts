@@ -68,7 +68,7 @@ describe('the end of a life', () => {
     }
   });
 
-  it('drops a conversation only on its program’s own word, and keeps its key listed', () => {
+  it('DUR-15 drops a conversation only on its program’s own word, and keeps its key listed', () => {
     const key = '11111111-2222-4333-8444-555555555555';
     const record = aRunningRecord('a', { session_key: key });
     const { metadata } = endingOf(record, own(`No conversation found with session ID: ${key}`), context);

@@ -15,6 +15,7 @@ import {
 } from '../session/crash-policy.ts';
 import { displayName } from '../session/display.ts';
 import { marksOver } from '../session/drain-marks.ts';
+import { NEW_CONVERSATION_KEY, STOP_BY_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { withHistory } from '../session/record-codec.ts';
 import {
@@ -70,7 +71,12 @@ const LAST_LINES_KEPT = 20;
 const LAST_LINES_KEPT_BYTES = 2_000;
 
 /** Keys of one life that mean nothing after it. */
-const LIFE_OVER: MetadataPatch = { last_woke_at: '', [STOP_INTENT_KEY]: '', ...marksOver() };
+const LIFE_OVER: MetadataPatch = {
+  last_woke_at: '',
+  [STOP_INTENT_KEY]: '',
+  [STOP_BY_KEY]: '',
+  ...marksOver(),
+};
 
 /** What is written when a life ended: where the record stands, what it costs, what people are told. */
 export function endingOf(record: SessionRecord, death: Death, context: EndingContext): Ending {
@@ -272,6 +278,7 @@ function staleKeyPatch(record: SessionRecord, death: OwnDeath): MetadataPatch {
   if (record.sessionKey === '' || !provesStaleKey(death.lastLines, record.sessionKey)) return {};
   return {
     ...forgetStaleKey(),
+    [NEW_CONVERSATION_KEY]: `its program does not know conversation ${record.sessionKey}`,
     [KEY_HISTORY_KEY]: withHistory(record.metadata[KEY_HISTORY_KEY] ?? '', record.sessionKey, ''),
   };
 }

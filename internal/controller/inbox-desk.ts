@@ -31,7 +31,7 @@ export interface InboxDeskOptions {
   /** A controller of this process delivers what waits. */
   readonly controlled: boolean;
   /** Who asks, where the request does not say. */
-  readonly actor: string;
+  readonly actor: () => string;
   readonly poke: () => void;
 }
 
@@ -67,7 +67,7 @@ export class InboxDesk {
     const { row, fresh } = await store.enqueue({
       ...addressOf(found, target),
       id: request.id ?? newNudgeId(engine.parts.ids),
-      sender: request.sender || actor,
+      sender: request.sender || actor(),
       source: request.source || 'session',
       delivery,
       message: request.text,

@@ -45,7 +45,7 @@ export interface DeskSurroundings {
   readonly verbs: SessionVerbs;
   /** Of the controller of this process. */
   readonly keeper: InboxKeeper | undefined;
-  readonly actor: string;
+  readonly actor: () => string;
   readonly poke: () => void;
 }
 

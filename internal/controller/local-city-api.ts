@@ -5,6 +5,7 @@ import { rfc3339 } from '../platform/clock.ts';
 import { GcError } from '../platform/errors.ts';
 import { DecisionLog } from '../session/decision-log.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { actorNow } from './acting.ts';
 import { suspendAgentInFile } from './agent-edit.ts';
 import { agentsOf, Board, summaryOf } from './board.ts';
 import type {
@@ -52,7 +53,7 @@ export interface LocalCityApiOptions {
   /** The controller of this process, when there is one. */
   readonly runtime?: CityRuntime;
   readonly controller: ControllerInfo;
-  /** Who asks, for the events. */
+  /** Who asks, for the events, where the request itself does not say. */
   readonly actor?: string;
 }
 
@@ -76,13 +77,21 @@ export class LocalCityApi implements CityApi {
     this.#decisions = new DecisionLog(options.engine.parts.db);
     const verbs = {
       engine: options.engine,
-      actor: options.actor ?? CONTROLLER_ACTOR,
+      get actor() {
+        return actorNow() ?? options.actor ?? CONTROLLER_ACTOR;
+      },
       controlled: options.runtime !== undefined,
       poke: () => options.runtime?.poke(),
     };
     this.#verbs = new SessionVerbs(verbs);
     this.#drains = new DrainVerbs(verbs, this.#verbs);
-    this.#desk = inboxDeskOf({ ...verbs, verbs: this.#verbs, keeper: options.runtime?.inbox });
+    this.#desk = inboxDeskOf({
+      engine: options.engine,
+      verbs: this.#verbs,
+      keeper: options.runtime?.inbox,
+      actor: () => verbs.actor,
+      poke: verbs.poke,
+    });
   }
 
   async status(): Promise<CityStatus> {

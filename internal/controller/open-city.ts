@@ -4,12 +4,15 @@ import type { City } from '../config/city.ts';
 import { loadCity } from '../config/load-city.ts';
 import { ensurePrivateDir } from '../platform/atomic-file.ts';
 import type { Clock } from '../platform/clock.ts';
-import { GcError } from '../platform/errors.ts';
+import { GcError, messageOf } from '../platform/errors.ts';
 import type { Ids } from '../platform/ids.ts';
 import { cityHash, type Environment } from '../platform/paths.ts';
 import { canClose } from '../runtime/provider.ts';
+import { cityJournal } from '../session/journal/city-journal.ts';
+import type { SessionLogStore } from '../session/log/session-log.ts';
 import { SessionStore } from '../session/session-store.ts';
 import { ClaudeTranscriptReader } from '../session/transcript/claude-reader.ts';
+import { CodexTranscriptReader } from '../session/transcript/codex-reader.ts';
 import { equipAgents } from './agent-files.ts';
 import type { CityParts } from './city-parts.ts';
 import { type CityRecord, readCityRecord, writeCityRecord } from './city-record.ts';
@@ -18,6 +21,8 @@ import { lookPathIn } from './look-path.ts';
 import { decideProvider, type MakeProvider } from './provider-decision.ts';
 import { provideSystemPacks } from './system-packs.ts';
 import { templateResolver } from './template-resolve.ts';
+
+type OpenLogs = (file: string, clock: Clock, ids: Ids) => SessionLogStore | Promise<SessionLogStore>;
 
 export interface OpenCityOptions {
   /** The city's folder, absolute. */
@@ -31,6 +36,8 @@ export interface OpenCityOptions {
   /** What agents call as `gc`: an absolute path. */
   readonly program: string;
   readonly makeProvider: MakeProvider;
+  /** Opens the sessions' logs when they are first needed; `sessions.db` of the city unless told. */
+  readonly openLogs?: OpenLogs;
   /** Read and checked already; otherwise it is read here. */
   readonly city?: City;
   readonly log?: (line: string) => void;
@@ -54,7 +61,7 @@ export async function openCity(options: OpenCityOptions): Promise<OpenedCity> {
     const { program, env, log = () => undefined } = options;
     await provideSystemPacks({ cityRoot: cityDir, program, env, log });
   }
-  const db = openCityDatabase(join(gcDir, 'city.db'), clock, ids);
+  const db = openCityDatabase(join(gcDir, 'city.db'), clock, ids, cityJournal(ids));
   try {
     return await assemble(options, gcDir, db);
   } catch (error) {
@@ -86,7 +93,9 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
   }
   const beaconAt = clock.now();
   const lookPath = lookPathIn(city.root, env);
-  return {
+  const logFile = join(gcDir, 'sessions.db');
+  const logs = new OpenedOnce(async () => (options.openLogs ?? openLogs)(logFile, clock, ids));
+  const parts: CityParts = {
     city,
     ...(error === undefined ? {} : { configError: error }),
     gcDir,
@@ -98,17 +107,63 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     store: new SessionStore(db),
     provider,
     providerInfo: info,
-    transcripts: [new ClaudeTranscriptReader(claudeRoots(city, env))],
+    transcripts: [
+      new ClaudeTranscriptReader(claudeRoots(city, env)),
+      new CodexTranscriptReader(codexRoots(city, env)),
+    ],
+    logs: () => logs.get(),
+    logFile,
     load: () => loadCity(city.root, { env: options.env }),
     resolver: (loaded) =>
       templateResolver({ city: loaded, env, lookPath, beaconAt, program, provider: info.name }),
     log,
     tidy,
+  };
+  return {
+    ...parts,
     async close() {
+      if (role === 'visitor') await tellLogs(parts).catch((error: unknown) => log(messageOf(error)));
       if (canClose(provider)) await provider.close();
+      await logs.close();
       db.close();
     },
   };
+}
+
+/** The logs of the sessions are told by whoever changed them, unless a controller does it. Costs one look when nothing was. */
+async function tellLogs(parts: CityParts): Promise<void> {
+  const { db, city, log } = parts;
+  if (db.isRemoved() || (await db.read(() => db.outbox.next(1))).length === 0) return;
+  const { JournalPump } = await import('./journal-pump.ts');
+  const trouble = (error: unknown) => log(messageOf(error));
+  await new JournalPump({ parts, city: city.workspace.name, trouble }).deliver();
+}
+
+async function openLogs(file: string, clock: Clock, ids: Ids): Promise<SessionLogStore> {
+  const { openSessionLogStore } = await import('../session/log/sqlite/session-log-store.ts');
+  return openSessionLogStore(file, { clock, ids });
+}
+
+class OpenedOnce {
+  readonly #open: () => Promise<SessionLogStore>;
+  #store: Promise<SessionLogStore> | undefined;
+
+  constructor(open: () => Promise<SessionLogStore>) {
+    this.#open = open;
+  }
+
+  get(): Promise<SessionLogStore> {
+    this.#store ??= this.#open().catch((error: unknown) => {
+      this.#store = undefined;
+      throw error;
+    });
+    return this.#store;
+  }
+
+  async close(): Promise<void> {
+    const store = await this.#store?.catch(() => undefined);
+    await store?.close();
+  }
 }
 
 async function goodConfig(
@@ -126,4 +181,9 @@ async function goodConfig(
 function claudeRoots(city: City, env: Environment): readonly string[] {
   const home = env['CLAUDE_CONFIG_DIR'] || join(env['HOME'] ?? '', '.claude');
   return [join(home, 'projects'), ...city.daemon.observePaths];
+}
+
+function codexRoots(city: City, env: Environment): readonly string[] {
+  const home = env['CODEX_HOME'] || join(env['HOME'] ?? '', '.codex');
+  return [join(home, 'sessions'), ...city.daemon.observePaths];
 }

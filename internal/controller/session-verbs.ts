@@ -3,6 +3,7 @@ import { GcError } from '../platform/errors.ts';
 import { cleared, crashPatch } from '../session/crash-policy.ts';
 import { displayName } from '../session/display.ts';
 import { drainOver } from '../session/drain-marks.ts';
+import { STOP_BY_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { holdForUser } from '../session/start-transitions.ts';
 import { clearWakeBlockers, type MetadataPatch, reactivate, requestWake } from '../session/transitions.ts';
@@ -192,7 +193,7 @@ export class SessionVerbs {
   async #stop(target: Existing, reason: StopReason): Promise<SessionRecord> {
     const { record } = target;
     const { store } = this.#options.engine.parts;
-    const patch = { [STOP_INTENT_KEY]: reason };
+    const patch = { [STOP_INTENT_KEY]: reason, [STOP_BY_KEY]: this.#options.actor };
     return this.carryOutStop(
       await store.apply(record.id, patch, { expectedRevision: record.revision }),
       reason,

@@ -67,6 +67,6 @@ export function nextConversation(desired: ResolvedDesired, record: SessionRecord
   return { key: newSessionKey(desired.resume, ids), first: true };
 }
 
-function canResume(desired: ResolvedDesired): boolean {
+export function canResume(desired: ResolvedDesired): boolean {
   return desired.resume.resumeFlag !== '' || desired.resume.resumeCommand !== '';
 }

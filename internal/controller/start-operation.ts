@@ -7,6 +7,7 @@ import { canContinueStart, type StartResult } from '../runtime/provider.ts';
 import type { RuntimeConfig } from '../runtime/runtime-config.ts';
 import { displayName } from '../session/display.ts';
 import { marksOver } from '../session/drain-marks.ts';
+import { NEW_CONVERSATION_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { preWakeCommit } from '../session/start-transitions.ts';
 import { commitStarted, type MetadataPatch, type StartedFingerprints } from '../session/transitions.ts';
@@ -15,6 +16,7 @@ import type { OwnDeath } from './endings.ts';
 import type { ExecutorContext } from './executor.ts';
 import { parseObject, parseStrings } from './json-text.ts';
 import type { ResolvedDesired } from './model.ts';
+import { tellAnew, whyAnew } from './new-conversation.ts';
 import type { Operation } from './operation.ts';
 import type { Action } from './plan.ts';
 import { WAITS_FOR_KEY } from './session-facts.ts';
@@ -133,14 +135,16 @@ async function writeIntent(
   const { record, desired } = action;
   const now = context.clock.now();
   const conversation = nextConversation(desired, record, context.ids);
+  const anew = whyAnew(desired, record, conversation);
   const { coreHash, liveHash, breakdown } = desired;
   const patch: MetadataPatch = {
-    ...preWakeCommit(record, context.ids.hex(16), now),
+    ...preWakeCommit(record, context.ids.hex(16), now, anew !== ''),
     state: 'creating',
     state_reason: action.why,
     operation_id: operation.id,
     operation_deadline: new Date(now + desired.startupTimeoutMs).toISOString(),
     session_key: conversation.key,
+    [NEW_CONVERSATION_KEY]: anew,
     // Cleared until this start is complete when the conversation begins: a retry must not resume what never was.
     ...(conversation.first ? { started_config_hash: '', started_live_hash: '' } : {}),
     [STARTING_HASHES_KEY]: JSON.stringify({ coreHash, liveHash, breakdown, form: CURRENT_FORM }),
@@ -155,7 +159,10 @@ async function writeIntent(
     resume_command: desired.resume.resumeCommand,
     wake_mode: desired.wakeMode === 'fresh' ? 'fresh' : '',
   };
-  return context.store.apply(record.id, patch, { expectedRevision: record.revision });
+  return context.store.apply(record.id, patch, {
+    expectedRevision: record.revision,
+    ...tellAnew(record, anew),
+  });
 }
 
 /** Ends the start when its time is over, counted in time that this process lived through. */
@@ -217,6 +224,7 @@ async function commitReady(
     [STARTED_MS_KEY]: String(Math.round(tookMs)),
     [ANSWERED_KEY]: answeredText(record, result),
     [WAITS_FOR_KEY]: '',
+    [NEW_CONVERSATION_KEY]: '',
   };
   const why = `ready in ${shortDuration(tookMs)}`;
   const committed = await context.store.apply(record.id, patch, {

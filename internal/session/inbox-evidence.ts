@@ -1,6 +1,7 @@
 import { findComposer } from '../runtime/composer.ts';
 import type { AgentProfile } from '../runtime/profiles.ts';
 import { lookAtText, normalizeLine } from '../runtime/screen.ts';
+import { PROVEN_BY_SCREEN, PROVEN_BY_TRANSCRIPT } from './inbox.ts';
 
 /** What is known of a message whose typing was cut off. */
 export type NudgeEvidence =
@@ -70,7 +71,7 @@ export function readBefore(text: string): Before | undefined {
 export function judge(scene: Scene): NudgeEvidence {
   const { message, before, said } = scene;
   if (said?.some((text) => sameWords(text, message))) {
-    return { kind: 'accepted', why: 'its conversation holds it' };
+    return { kind: 'accepted', why: PROVEN_BY_TRANSCRIPT };
   }
   if (!before) return { kind: 'unknown', why: 'nothing is known of the screen before it was typed' };
   if (before.token !== scene.token) {
@@ -95,7 +96,7 @@ function judgeScreen(scene: Scene, before: Before, screen: string): NudgeEvidenc
   }
   const echoes = echoesOf(screen, message);
   if (before.echoes >= 0 && echoes > before.echoes) {
-    return { kind: 'accepted', why: 'its screen shows it, and its input box is empty' };
+    return { kind: 'accepted', why: PROVEN_BY_SCREEN };
   }
   const silent = lastActivity !== undefined && lastActivity < before.at - ACTIVITY_ROUNDING_MS;
   if (before.echoes >= 0 && echoes === before.echoes && silent) {

@@ -11,6 +11,7 @@ import {
   type NewNudge,
   newNudge,
   nextTurn,
+  PROVEN_BY_HOOK,
   typing,
 } from './inbox.ts';
 import { outcomeEvent } from './inbox-events.ts';
@@ -50,12 +51,15 @@ export class InboxStore {
 
   /** `fresh: false`: a message with this id is known already, as it is now. */
   enqueue(request: NewNudge): Promise<{ readonly row: NudgeRow; readonly fresh: boolean }> {
-    return this.#db.transaction(({ now }) => {
+    return this.#db.transaction((tx) => {
+      const { now } = tx;
       const known = this.#table.find(request.id);
       if (known) return { row: known, fresh: false };
       this.#table.prune(now - TOLD_KEPT_MS, now - BURIED_KEPT_MS);
       this.#table.insert(newNudge(request, now));
-      return { row: this.#must(request.id), fresh: true };
+      const row = this.#must(request.id);
+      tx.nudgeChanged(undefined, row);
+      return { row, fresh: true };
     });
   }
 
@@ -167,7 +171,7 @@ export class InboxStore {
       for (const { id, fence } of rows) {
         const row = this.#table.find(id);
         if (row?.fence === fence && row.state === 'typed') {
-          this.#write(tx, row, accepted(tx.now, 'told by its hook'), false);
+          this.#write(tx, row, accepted(tx.now, PROVEN_BY_HOOK), false);
         }
       }
     });
@@ -254,6 +258,7 @@ export class InboxStore {
 
   #write(tx: CityTransaction, row: NudgeRow, patch: NudgePatch, told: boolean): void {
     this.#table.update(row.num, patch);
+    tx.nudgeChanged(row, { ...row, ...patch });
     const event = outcomeEvent({ ...row, ...patch }, told);
     if (event) tx.recordEvent(event);
   }

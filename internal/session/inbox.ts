@@ -21,6 +21,10 @@ const ATTENDED_PAUSE_MS = 500;
 export const UNCERTAIN = 'uncertain: ';
 /** The note on a message that was sent and not seen taken. */
 export const UNCONFIRMED = 'nothing on its screen confirms it';
+/** How it is noted where the proof was found; the log names the kind of proof by it. */
+export const PROVEN_BY_TRANSCRIPT = 'its conversation holds it';
+export const PROVEN_BY_SCREEN = 'its screen shows it, and its input box is empty';
+export const PROVEN_BY_HOOK = 'told by its hook';
 
 export interface NewNudge {
   /** Unique: a request that is repeated with the same one is the same message. */

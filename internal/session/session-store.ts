@@ -63,6 +63,11 @@ export class SessionStore {
     });
   }
 
+  /** Closed ones that worked in a folder. */
+  closedIn(workDir: string): Promise<readonly SessionRecord[]> {
+    return this.#database.read(() => this.#closedWith({ work_dir: workDir }));
+  }
+
   /** @throws UnknownSessionError, GcError `not-a-session` */
   get(id: string): Promise<SessionRecord> {
     return this.#database.read(() => sessionOf(this.#database.beadTable.find(id), id));
@@ -174,7 +179,7 @@ export class SessionStore {
     if (names.sessionName === '' && names.alias === '') return;
     const open = this.#read('open');
     if (names.sessionName !== '') {
-      const records = [...open, ...this.#closedHolders(names.sessionName)];
+      const records = [...open, ...this.#closedWith({ session_name: names.sessionName })];
       const conflict = sessionNameConflict({ ...asking, name: names.sessionName, records });
       if (conflict) throw new SessionNameExistsError('name', names.sessionName, conflict);
     }
@@ -184,9 +189,9 @@ export class SessionStore {
     }
   }
 
-  #closedHolders(sessionName: string): readonly SessionRecord[] {
+  #closedWith(metadata: Readonly<Record<string, string>>): readonly SessionRecord[] {
     return this.#database.beadTable
-      .list({ type: SESSION_BEAD_TYPE, status: 'closed', metadata: { session_name: sessionName } })
+      .list({ type: SESSION_BEAD_TYPE, status: 'closed', metadata })
       .map(toSessionRecord);
   }
 }

@@ -10,10 +10,16 @@ const YEAR_MS = 365 * 86_400_000;
 /**
  * Written before the process starts, so that whatever it does belongs to a life that is on record. The conversation
  * gets a new epoch when it begins anew. Source: Gas City's pre-wake commit.
+ * @param isLost the conversation cannot be gone on with, whatever the record asks for
  */
-export function preWakeCommit(record: SessionRecord, instanceToken: string, now: number): MetadataPatch {
+export function preWakeCommit(
+  record: SessionRecord,
+  instanceToken: string,
+  now: number,
+  isLost = false,
+): MetadataPatch {
   const newConversation =
-    record.continuationResetPending || (record.wakeMode === 'fresh' && record.generation > 1);
+    isLost || record.continuationResetPending || (record.wakeMode === 'fresh' && record.generation > 1);
   return {
     generation: String(record.generation + 1),
     instance_token: instanceToken,

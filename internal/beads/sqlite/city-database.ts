@@ -18,8 +18,11 @@ import type { Bead, BeadPatch } from '../store.ts';
 import { SqliteBeadStore } from './bead-store.ts';
 import { type BeadDraft, BeadTable } from './bead-table.ts';
 import { type Decision, DecisionTable, type NewDecision } from './decision-table.ts';
+import type { NudgeRow } from './inbox-table.ts';
+import { OutboxTable } from './outbox-table.ts';
 import { CITY_MIGRATIONS } from './schema.ts';
 import { StateTable } from './state-table.ts';
+import { Testimony, type Witness, WitnessedBeadTable } from './witness.ts';
 
 export type BeadWrite =
   | { readonly kind: 'create'; readonly bead: BeadDraft }
@@ -57,6 +60,8 @@ export interface CityTransaction {
   createBead(draft: BeadDraft): Bead;
   recordEvent(event: NewEvent): CityEvent;
   recordDecision(decision: NewDecision): Decision;
+  /** A message to a session came in, or something became of it. */
+  nudgeChanged(before: NudgeRow | undefined, after: NudgeRow): void;
 }
 
 /** The name of the export that continues across a lost database, beside it. */
@@ -64,10 +69,15 @@ const EXPORT_FILE = 'events.jsonl';
 
 /**
  * Opens `city.db`, making or migrating it. Its numbers go on where `events.jsonl` beside it ended, should the database
- * have been deleted. @throws GcError `store-corrupt`, `store-newer`, `store-unwritable`, `store-full`
+ * have been deleted. `witness` sees what is changed through this opening. @throws GcError `store-corrupt`, `store-newer`, `store-unwritable`, `store-full`
  */
-export function openCityDatabase(file: string, clock: Clock, ids: Ids = systemIds): CityDatabase {
-  return new CityDatabase(file, clock, ids);
+export function openCityDatabase(
+  file: string,
+  clock: Clock,
+  ids: Ids = systemIds,
+  witness?: Witness,
+): CityDatabase {
+  return new CityDatabase(file, clock, ids, witness);
 }
 
 /** The one file that holds a city's records, events and decisions. Safe to open from several processes. */
@@ -85,15 +95,24 @@ export class CityDatabase implements DatabaseAccess {
   readonly beadTable: BeadTable;
   readonly #decisionTable: DecisionTable;
   readonly #stateTable: StateTable;
+  readonly #outbox: OutboxTable;
+  readonly #witness: Witness | undefined;
+  #testimony = new Testimony();
+  #toldListener: () => void = () => undefined;
   #numbersContinued = false;
 
-  constructor(file: string, clock: Clock, ids: Ids) {
+  constructor(file: string, clock: Clock, ids: Ids, witness?: Witness) {
     this.file = file;
     this.clock = clock;
     this.ids = ids;
     this.connection = openDatabase(file, { migrations: CITY_MIGRATIONS });
     this.#opened = statSync(file);
-    this.beadTable = new BeadTable(this.connection, () => clock.now());
+    this.#witness = witness;
+    this.#outbox = new OutboxTable(this.connection);
+    const now = () => clock.now();
+    this.beadTable = witness
+      ? new WitnessedBeadTable(this.connection, now, witness, () => this.#testimony)
+      : new BeadTable(this.connection, now);
     this.#decisionTable = new DecisionTable(this.connection);
     this.#stateTable = new StateTable(this.connection);
     this.eventTable = new EventTable(this.connection);
@@ -113,7 +132,10 @@ export class CityDatabase implements DatabaseAccess {
         this.#refuseWhenRemoved();
         return inTransaction(this.connection, () => {
           this.#continueEventNumbers();
-          return work();
+          this.#testimony = new Testimony();
+          const result = work();
+          this.#tell();
+          return result;
         });
       }),
     );
@@ -130,9 +152,14 @@ export class CityDatabase implements DatabaseAccess {
         createBead: (draft) => this.beadTable.create(draft, now),
         recordEvent: (event) => {
           this.events.announceAfterCommit();
+          this.#testimony.event(event);
           return this.eventTable.insert(event, now);
         },
-        recordDecision: (decision) => this.#decisionTable.insert(decision, now),
+        recordDecision: (decision) => {
+          this.#testimony.decision(decision);
+          return this.#decisionTable.insert(decision, now);
+        },
+        nudgeChanged: (before, after) => this.#testimony.nudge({ before, after }),
       });
     });
   }
@@ -164,6 +191,16 @@ export class CityDatabase implements DatabaseAccess {
     return this.read(() => this.#stateTable.all());
   }
 
+  /** What waits to be told to the session logs; for use inside `read`, `write` and `transaction` only. */
+  get outbox(): OutboxTable {
+    return this.#outbox;
+  }
+
+  /** `listener` is called after each commit through this opening that has something to tell the session logs. */
+  onTold(listener: () => void): void {
+    this.#toldListener = listener;
+  }
+
   /** Two equal answers: nobody changed anything in between. Costs no table read. */
   changeMarker(): string {
     const foreign = Number(this.connection.pragma('data_version', { simple: true }));
@@ -186,6 +223,17 @@ export class CityDatabase implements DatabaseAccess {
   close(): void {
     this.events.close();
     this.connection.close();
+  }
+
+  #tell(): void {
+    const seen = this.#witness && this.#testimony.seen(this.clock.now());
+    if (!this.#witness || !seen) return;
+    const drafts = this.#witness.tell(seen, {
+      find: (type, metadata) => this.beadTable.list({ type, metadata, limit: 1 })[0],
+      get: (id) => this.beadTable.find(id),
+    });
+    for (const draft of drafts) this.#outbox.insert(draft);
+    if (drafts.length > 0) queueMicrotask(() => this.#toldListener());
   }
 
   /** Once per opening, before the first write: numbers that stand in the export are never given out again. */

@@ -1,5 +1,6 @@
 import { EVENT_SCHEMA } from '../../events/event-table.ts';
 import { INBOX_SCHEMA } from './inbox-table.ts';
+import { OUTBOX_SCHEMA } from './outbox-table.ts';
 
 /**
  * Labels and metadata are JSON columns: a bead is read and written as one row. The two unique indexes let no two open
@@ -84,4 +85,5 @@ export const CITY_MIGRATIONS: readonly string[] = [
   BEADS + DECISIONS + CITY_STATE + EVENT_SCHEMA,
   WORK,
   INBOX_SCHEMA,
+  OUTBOX_SCHEMA,
 ];

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { FakeClock } from '../../platform/fake-clock.ts';
 import { seededIds } from '../../platform/ids.ts';
 import { FakeProvider } from '../../runtime/fake.ts';
+import { openSessionLogStore } from '../../session/log/sqlite/session-log-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { toSessionRecord } from '../../session/record-codec.ts';
 import { CityEngine } from '../city-engine.ts';
@@ -95,6 +96,8 @@ export class CityHarness {
       role,
       program: '/usr/bin/gc',
       makeProvider: async () => ({ provider }),
+      // Loaded already: loading takes real time, which fake time would run away from.
+      openLogs: (file, clock, ids) => openSessionLogStore(file, { clock, ids }),
       log: (line) => this.lines.push(line),
     });
     return this.#opened;

@@ -1,9 +1,13 @@
-import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { codeOf, GcError, messageOf } from '../../platform/errors.ts';
+import { type FileHandle, open } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { GcError, messageOf } from '../../platform/errors.ts';
 import { isShown, toClaudeEntry } from './claude-entry.ts';
 import { type ClaudeNode, currentChain, tailSegment, toNode } from './claude-index.ts';
+import { claudeObserved } from './claude-observed.ts';
+import { entriesOf, isFile, modifiedAt, resolved } from './files.ts';
 import { readJsonl, readLineAt } from './jsonl-lines.ts';
+import { observedSince } from './lines-since.ts';
+import type { ObservedChunk, TranscriptCursor } from './observed.ts';
 import type {
   Transcript,
   TranscriptEntry,
@@ -40,7 +44,15 @@ export class ClaudeTranscriptReader implements TranscriptReader {
       const latest = join(folder, LATEST);
       if (keys.length > 0 && (await isFile(latest))) return latest;
     }
-    return place.aloneInWorkDir && keys.length === 0 ? newestIn(folders) : undefined;
+    return place.aloneInWorkDir && keys.length === 0 ? newestIn(folders, place.since ?? 0) : undefined;
+  }
+
+  conversationOf(file: string): string {
+    return basename(file, SUFFIX);
+  }
+
+  observe(file: string, since: TranscriptCursor | undefined): Promise<ObservedChunk | undefined> {
+    return observedSince(file, since, claudeObserved);
   }
 
   async read(file: string, options: TranscriptReadOptions): Promise<Transcript> {
@@ -120,50 +132,15 @@ async function readFrom(
   };
 }
 
-async function newestIn(folders: readonly string[]): Promise<string | undefined> {
+async function newestIn(folders: readonly string[], since: number): Promise<string | undefined> {
   let newest: { readonly file: string; readonly at: number } | undefined;
   for (const folder of folders) {
     for (const name of await entriesOf(folder)) {
       if (!name.endsWith(SUFFIX)) continue;
       const file = join(folder, name);
       const at = await modifiedAt(file);
-      if (at !== undefined && (!newest || at > newest.at)) newest = { file, at };
+      if (at !== undefined && at >= since && (!newest || at > newest.at)) newest = { file, at };
     }
   }
   return newest?.file;
-}
-
-async function entriesOf(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isAbsent(error)) return [];
-    throw error;
-  }
-}
-
-async function resolved(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (isAbsent(error)) return path;
-    throw error;
-  }
-}
-
-async function modifiedAt(file: string): Promise<number | undefined> {
-  try {
-    const found = await stat(file);
-    return found.isFile() ? found.mtimeMs : undefined;
-  } catch (error) {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  }
-}
-
-const isFile = async (file: string): Promise<boolean> => (await modifiedAt(file)) !== undefined;
-
-function isAbsent(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG';
 }

@@ -1,3 +1,5 @@
+import type { ObservedChunk, TranscriptCursor } from './observed.ts';
+
 /** One entry of a conversation, as far as it is shown. */
 export interface TranscriptEntry {
   readonly id: string;
@@ -38,6 +40,8 @@ export interface TranscriptPlace {
   readonly keys: readonly string[];
   /** No other session of the same agent program has this work dir: its newest transcript is this session's. */
   readonly aloneInWorkDir: boolean;
+  /** Without a key, only what was written since counts; milliseconds since the epoch. */
+  readonly since?: number;
 }
 
 export interface TranscriptReadOptions {
@@ -53,4 +57,11 @@ export interface TranscriptReader {
   locate(place: TranscriptPlace): Promise<string | undefined>;
   /** @throws GcError `transcript-unreadable` */
   read(file: string, options: TranscriptReadOptions): Promise<Transcript>;
+  /** The id of the conversation that a file holds. */
+  conversationOf(file: string): string;
+  /**
+   * What was written since the cursor, a bounded piece of it. `undefined`: the file is not there.
+   * @throws GcError `transcript-unreadable`
+   */
+  observe(file: string, since: TranscriptCursor | undefined): Promise<ObservedChunk | undefined>;
 }
