@@ -8,7 +8,7 @@ export interface Sink {
   readonly isTTY: boolean;
   /** Width of the terminal; 80 when it is none. */
   readonly columns: number;
-  write(text: string): void;
+  write(text: string | Uint8Array): void;
   /** Resolves when everything written has left the process, or the reader has gone. */
   flush(): Promise<void>;
   /** The reader has closed it. */

@@ -12,9 +12,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectSessions } from '../../internal/api/grpc/connect-sessions.ts';
 import { HttpCityApi } from '../../internal/api/http/city-client.ts';
 import { controllerOf } from '../../internal/controller/city-lock.ts';
-import { apiSocketPath, pingController } from '../../internal/controller/control-socket-client.ts';
+import {
+  apiSocketPath,
+  pingController,
+  sessionsSocketPath,
+} from '../../internal/controller/control-socket-client.ts';
 import { registerCity, unregisterCity } from '../../internal/controller/registry-file.ts';
 import {
   reloadSupervisor,
@@ -27,6 +32,8 @@ import { systemClock } from '../../internal/platform/clock.ts';
 import { systemIds } from '../../internal/platform/ids.ts';
 import { identityOf } from '../../internal/platform/process-identity.ts';
 import { readArguments, readProcesses } from '../../internal/platform/process-table.ts';
+import { ListSessionsRequestSchema } from '../../internal/protocol/generated/agentsessions/v1/session_pb.ts';
+import { create } from '../../internal/protocol/protobuf.ts';
 import { eventLine } from './serve.ts';
 
 const CITY = `workspace:
@@ -146,6 +153,22 @@ const mayor = (root = city) =>
     return view?.pid !== undefined && view.state === 'active' && view.pid;
   });
 
+/** What commands reach a city through: who answers its words, the mode that its API tells, the names of its sessions. */
+async function surfaceOf(root: string): Promise<readonly unknown[]> {
+  const sessions = connectSessions(`unix:${sessionsSocketPath(root, env)}`, { clock: systemClock, cwd: '/' });
+  try {
+    const listed = await sessions.listSessions(
+      create(ListSessionsRequestSchema),
+      new AbortController().signal,
+    );
+    const { controller } = await api(root).status();
+    const names = listed.sessions.map(({ metadata }) => metadata?.name);
+    return [await pingController(root, env), controller.mode, names];
+  } finally {
+    sessions.close();
+  }
+}
+
 const isAlive = (pid: number): boolean => identityOf(pid) !== undefined;
 
 /** A session host of this test's cities. */
@@ -155,7 +178,7 @@ function hostOf(): number | undefined {
 }
 
 describe('a controller in the foreground', () => {
-  it('says what it does, and is there once: a second one names it and ends with 3', async () => {
+  it('EVT-08 says what it does, can be reached, and is there once: a second one names it and ends with 3', async () => {
     const first = await started();
     expect(first.output).toBe('Controller started.\nCity started.\n');
     const second = gc('start', '--foreground', city);
@@ -164,6 +187,8 @@ describe('a controller in the foreground', () => {
     expect(await pingController(city, env)).toBe(first.process.pid);
     const status = await api().status();
     expect(status.controller).toEqual({ running: true, pid: first.process.pid, mode: 'standalone' });
+    await mayor();
+    expect(await surfaceOf(city)).toEqual([first.process.pid, 'standalone', ['mayor']]);
   });
 
   it('TMX-22, SUB-05, SUB-09 ended by TERM or KILL leaves its sessions to the next one', async () => {
@@ -227,7 +252,7 @@ describe('the supervisor', () => {
   const running = async (name: string) =>
     (await supervisorCities(env))?.find((report) => report.name === name)?.running;
 
-  it('keeps two cities apart, survives a broken one, and ends with or without the sessions', async () => {
+  it('EVT-08 keeps two cities apart, serves both whole, survives a broken one, and ends with or without the sessions', async () => {
     const two = makeCity('two');
     await registerCity(place(), { path: city, name: 'one' });
     await registerCity(place(), { path: two, name: 'two' });
@@ -246,10 +271,8 @@ describe('the supervisor', () => {
     expect(await reloadSupervisor(env)).toBe('ok');
     expect(await running('two')).toBe(true);
     const pids = [await mayor(city), await mayor(two)];
-    expect((await api(two).status()).controller).toMatchObject({
-      pid: first.process.pid,
-      mode: 'supervisor',
-    });
+    for (const root of [city, two])
+      expect(await surfaceOf(root)).toEqual([first.process.pid, 'supervisor', ['mayor']]);
 
     await kill(first.process, 'SIGTERM');
     expect(first.process.exitCode).toBe(0);

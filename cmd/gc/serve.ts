@@ -22,6 +22,7 @@ import { type Log, openLog } from '../../internal/platform/log.ts';
 import { type Environment, gcHome } from '../../internal/platform/paths.ts';
 import { buildInfo } from './build-info.ts';
 import { agentProgram, hostCommand } from './city/own-programs.ts';
+import { citySessions } from './commands/serve-sessions-city.ts';
 import type { Context } from './context.ts';
 import { clockTime } from './output/times.ts';
 
@@ -194,7 +195,7 @@ async function openForHosting(context: Context, program: Program, opening: Openi
     await endExport();
     await parts.close();
   };
-  return { runtime, api, close };
+  return { runtime, api, sessions: citySessions(parts.city, opening.print), close };
 }
 
 function supervisedCity(context: Context, program: Program, env: Environment, log: Log): StartCity {

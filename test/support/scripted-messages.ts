@@ -24,7 +24,8 @@ export function answerTo(text: string): string {
 
 /**
  * A model on loopback that speaks the Anthropic Messages API (streaming and not) and answers each user text with its
- * size and digest, so that a real agent program can run with no network and every answer is known beforehand.
+ * size and digest, so that a real agent program can run with no network and every answer is known beforehand. A line
+ * `RUN: command` makes it call the shell first; then what came of it is what it answers.
  */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const turns: Asked[] = [];
@@ -35,9 +36,12 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
       if (!request.url?.includes('/messages')) return sendJson(response, { ok: true });
       if (request.url.includes('count_tokens')) return sendJson(response, { input_tokens: 10 });
       const body = parse(Buffer.concat(chunks).toString('utf8'));
+      const result = newestToolResult(body);
+      if (result !== undefined) return reply(response, body, textBlock(answerTo(result)));
       const text = newestUserText(body);
       if (hasTools(body)) turns.push({ text, whole: JSON.stringify(body['messages']), hasTools: true });
-      return reply(response, body, answerTo(text));
+      const command = hasTools(body) ? /^RUN: (.+)$/m.exec(text)?.[1] : undefined;
+      return reply(response, body, command === undefined ? textBlock(answerTo(text)) : toolBlock(command));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -80,9 +84,48 @@ function sendJson(response: ServerResponse, value: unknown): void {
   response.end(JSON.stringify(value));
 }
 
+/** What the tools said that were called last, when nothing was said since. */
+function newestToolResult(body: Body): string | undefined {
+  const newest = list(body['messages']).at(-1);
+  const result = list(newest?.['content']).find((block) => block['type'] === 'tool_result');
+  if (!result) return undefined;
+  const content = result['content'];
+  return typeof content === 'string'
+    ? content
+    : list(content)
+        .map((block) => String(block['text']))
+        .join('');
+}
+
+interface Answer {
+  readonly block: Body;
+  /** The block as it begins, and what is said of it while it streams. */
+  readonly empty: Body;
+  readonly delta: Body;
+  readonly stop: 'end_turn' | 'tool_use';
+}
+
+const textBlock = (text: string): Answer => ({
+  block: { type: 'text', text },
+  empty: { type: 'text', text: '' },
+  delta: { type: 'text_delta', text },
+  stop: 'end_turn',
+});
+
+function toolBlock(command: string): Answer {
+  const tool = { type: 'tool_use', id: `toolu_scripted_${counter}`, name: 'Bash' };
+  const input = { command, description: 'scripted' };
+  return {
+    block: { ...tool, input },
+    empty: { ...tool, input: {} },
+    delta: { type: 'input_json_delta', partial_json: JSON.stringify(input) },
+    stop: 'tool_use',
+  };
+}
+
 let counter = 0;
 
-function reply(response: ServerResponse, body: Body, text: string): void {
+function reply(response: ServerResponse, body: Body, answer: Answer): void {
   counter += 1;
   const usage = { input_tokens: 10, output_tokens: 10 };
   const message = {
@@ -94,17 +137,17 @@ function reply(response: ServerResponse, body: Body, text: string): void {
     usage,
   };
   if (body['stream'] !== true) {
-    sendJson(response, { ...message, content: [{ type: 'text', text }], stop_reason: 'end_turn' });
+    sendJson(response, { ...message, content: [answer.block], stop_reason: answer.stop });
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (type: string, data: object) =>
     response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`);
   send('message_start', { message: { ...message, content: [], stop_reason: null } });
-  send('content_block_start', { index: 0, content_block: { type: 'text', text: '' } });
-  send('content_block_delta', { index: 0, delta: { type: 'text_delta', text } });
+  send('content_block_start', { index: 0, content_block: answer.empty });
+  send('content_block_delta', { index: 0, delta: answer.delta });
   send('content_block_stop', { index: 0 });
-  send('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage });
+  send('message_delta', { delta: { stop_reason: answer.stop, stop_sequence: null }, usage });
   send('message_stop', {});
   response.end();
 }

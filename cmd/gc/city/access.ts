@@ -2,6 +2,7 @@ import { HttpCityApi } from '../../../internal/api/http/city-client.ts';
 import type { CityApi } from '../../../internal/controller/city-api.ts';
 import { apiSocketPath } from '../../../internal/controller/control-socket-client.ts';
 import { readRegisteredCities } from '../../../internal/controller/registry.ts';
+import { commandActor } from '../../../internal/events/event-types.ts';
 import { GcError } from '../../../internal/platform/errors.ts';
 import { gcHome } from '../../../internal/platform/paths.ts';
 import type { Context } from '../context.ts';
@@ -53,7 +54,7 @@ export async function withCityAt<T>(
   const deadline = context.clock.monotonic() + CONTROLLER_ANSWER_TIMEOUT_MS;
   for (;;) {
     try {
-      const api = new HttpCityApi(apiSocketPath(root, context.env), context.clock);
+      const api = new HttpCityApi(apiSocketPath(root, context.env), context.clock, commandActor(context.env));
       return await work({ root, api, live: true });
     } catch (error) {
       if (!isUnreachable(error)) throw error;

@@ -34,8 +34,12 @@ export function streamSink(stream: OutputStream, env: Environment, onGone: () =>
     flush: () =>
       new Promise((resolve) => {
         if (gone || stream.writableLength === 0) return resolve();
-        stream.once('error', () => resolve());
-        stream.write('', () => resolve());
+        const done = () => {
+          stream.removeListener('error', done);
+          resolve();
+        };
+        stream.once('error', done);
+        stream.write('', done);
       }),
   };
 }

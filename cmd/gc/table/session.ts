@@ -1,4 +1,5 @@
 import { type ArgSpec, type CommandSpec, type GroupSpec, JSON_OPTION } from '../cli/spec.ts';
+import { sessionFork } from './log.ts';
 import { sessionNudge } from './talk.ts';
 
 const SESSION: ArgSpec = {
@@ -139,5 +140,5 @@ export const sessionGroup: GroupSpec = {
   heading: 'Sessions',
   summary: 'Start, see, steer and end sessions.',
   bare: 'error',
-  commands: [create, list, attach, peek, sessionNudge, kill, suspend, wake, close, rename, logs],
+  commands: [create, list, attach, peek, sessionNudge, kill, suspend, wake, close, rename, logs, sessionFork],
 };

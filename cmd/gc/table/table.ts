@@ -3,12 +3,15 @@ import { agentSideGroup, internalGroup, runtimeGroup, skillGroup } from './agent
 import { cityGroup } from './city.ts';
 import { conformanceGroup } from './conformance.ts';
 import { formulaGroup, orderGroup } from './formula.ts';
+import { logGroup } from './log.ts';
 import { machineGroup } from './machine.ts';
 import { mailGroup } from './mail.ts';
 import { agentGroup, configGroup, supervisorGroup } from './manage.ts';
 import { importGroup, packGroup } from './packs.ts';
 import { rigGroup } from './rig.ts';
+import { serveGroup } from './serve.ts';
 import { sessionGroup } from './session.ts';
+import { sessionsGroup } from './sessions.ts';
 import { talkGroup } from './talk.ts';
 import { workGroup } from './work.ts';
 import { worktreeGroup } from './worktree.ts';
@@ -24,6 +27,8 @@ export const groups: readonly GroupSpec[] = [
   formulaGroup,
   orderGroup,
   sessionGroup,
+  logGroup,
+  sessionsGroup,
   agentGroup,
   rigGroup,
   worktreeGroup,
@@ -32,6 +37,7 @@ export const groups: readonly GroupSpec[] = [
   importGroup,
   packGroup,
   supervisorGroup,
+  serveGroup,
   conformanceGroup,
   machineGroup,
   internalGroup,

@@ -281,7 +281,7 @@ function memorySink(
     },
     write(piece) {
       if (sink.gone) return;
-      text += piece;
+      text += typeof piece === 'string' ? piece : Buffer.from(piece).toString('utf8');
       writes += 1;
       if (sink.gone) onGone();
     },
