@@ -50,7 +50,8 @@ module.exports = {
     },
     {
       name: 'protocol-is-low',
-      comment: 'the wire format of session logs is usable by session and everything right of it; it uses platform only',
+      comment:
+        'the wire format of session logs is usable by session and everything right of it; it uses platform only',
       severity: 'error',
       from: { path: layer('protocol') },
       to: {
