@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { faultCampaign } from '../testing/fault-campaign.ts';
+import { forkCampaign } from '../testing/fork-campaign.ts';
 import { killCampaign, raceCampaign } from '../testing/log-campaign.ts';
 
 let dir: string;
@@ -22,6 +23,12 @@ describe('writers of a session log', () => {
   it('DUR-01 DUR-03 each get a number of their own, eight of them at once, and none is told of a busy store', async () => {
     const { problems } = await raceCampaign('sqlite', join(dir, 'race'), 8, 50);
     expect(problems).toEqual([]);
+  });
+
+  it('DUR-07 fork a session into many that go their own ways, and never touch it', async () => {
+    const { acknowledged, problems } = await forkCampaign('sqlite', join(dir, 'fork'), 700, 12);
+    expect(problems).toEqual([]);
+    expect(acknowledged).toBe(12);
   });
 
   it('leave nothing behind when any step of any write fails, and go on', async () => {
