@@ -4,10 +4,10 @@ import { afterEach, expect, it } from 'vitest';
 import { installAgent } from '../conformance/provider/agents.ts';
 import { until, World } from './support/program.ts';
 
-const COUNT = 200;
+const COUNT = 120;
 const SENDERS = 4;
 const SESSIONS = ['a', 'b', 'c'];
-const KILL_AT = [50, 100, 150];
+const KILL_AT = [30, 60, 90];
 const LIMIT_MS = 240_000;
 /** A status costs as much as a delivery. */
 const STATUS_PAUSE_MS = 1_000;

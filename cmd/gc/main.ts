@@ -8,9 +8,16 @@ const env = process.env;
 const out = streamSink(process.stdout, env, () => interrupt.abort(new Error('nobody reads the output')));
 const err = streamSink(process.stderr, env, () => undefined);
 
+/** A long-lived process goes on in a copy of this file; a signal that comes while the copy loads is heard here only. */
+const EARLY: unique symbol = Symbol.for('gc.signal-before-the-copy');
+const shared = globalThis as typeof globalThis & { [EARLY]?: string };
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(name, () => interrupt.abort(new Error(name)));
+  process.on(name, () => {
+    shared[EARLY] ??= name;
+    interrupt.abort(new Error(name));
+  });
 }
+if (shared[EARLY] !== undefined) interrupt.abort(new Error(shared[EARLY]));
 
 async function readStdin(): Promise<string> {
   const chunks: Buffer[] = [];
