@@ -7,11 +7,13 @@ import { hostMemoryRows } from './host-memory.ts';
 import { logRows } from './log-rows.ts';
 import { nudgeRows } from './nudge-rows.ts';
 import { printRows, type Row } from './row.ts';
+import { serviceRows } from './service-rows.ts';
 
 /** `npm run bench [part]`: every bar of the cost table, as counts and as ratios against a floor of the same run. */
 const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Row[]>> = {
   decision: decisionRows,
   log: logRows,
+  service: serviceRows,
   commands: commandRows,
   config: configRows,
   ...(HAS_TMUX

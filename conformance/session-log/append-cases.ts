@@ -71,6 +71,22 @@ export const APPEND_CASES: readonly LogCase[] = [
     },
   },
   {
+    name: 'a page that may only weigh so much ends early, is never empty, and loses nothing',
+    async run({ store }) {
+      await store.append('s', [say('a'), say('b'.repeat(100_000)), say('c'), say('d')]);
+      const pages: (readonly number[])[] = [];
+      for (let from = 1; ; ) {
+        const page = await store.read('s', { from, maxBytes: 50_000 });
+        if (page.length === 0) break;
+        pages.push(page.map(({ seq }) => seq));
+        from += page.length;
+      }
+      assert.deepEqual(pages.flat(), [1, 2, 3, 4]);
+      assert.ok(pages.length > 1);
+      assert.equal((await store.read('s', { to: 1, maxBytes: 50_000 })).length, 1);
+    },
+  },
+  {
     name: 'what was read page by page is what is read at once, in order',
     async run({ store }) {
       await fill(store, 's', 700);

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import writeAtomic from 'write-file-atomic';
+import { codeOf } from './errors.ts';
 
 const PRIVATE_DIR = 0o700;
 
@@ -16,12 +17,25 @@ export function writeFileAtomicSync(path: string, content: string | Buffer, mode
 
 /** Makes a folder (and its parents) that only its owner can enter; tightens it when it exists and is ours. */
 export function ensurePrivateDir(path: string): void {
-  mkdirSync(path, { recursive: true, mode: PRIVATE_DIR });
+  makeFolders(path);
   const found = statSync(path);
   if ((found.mode & 0o077) !== 0 && found.uid === process.getuid?.()) chmodSync(path, PRIVATE_DIR);
 }
 
 /** Makes the parent folder of a file when it is missing; an existing one is left as it is. */
 export function ensurePrivateDirFor(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: PRIVATE_DIR });
+  makeFolders(dirname(file));
+}
+
+/** One after the other: Node's own recursion never ends where the file system takes no folders, as in `/proc`. */
+function makeFolders(path: string): void {
+  try {
+    mkdirSync(path, { mode: PRIVATE_DIR });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' && statSync(path).isDirectory()) return;
+    const parent = dirname(path);
+    if (codeOf(error) !== 'ENOENT' || existsSync(parent)) throw error;
+    makeFolders(parent);
+    makeFolders(path);
+  }
 }

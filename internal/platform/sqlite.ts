@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { ensurePrivateDirFor } from './atomic-file.ts';
 import type { Clock } from './clock.ts';
@@ -14,6 +14,8 @@ export interface OpenOptions {
   /** Step n brings `user_version` n to n + 1. All that are missing run in one transaction. */
   readonly migrations: readonly Migration[];
   readonly readonly?: boolean;
+  /** Looks at the file before the first write: what it throws leaves the file as it is. */
+  readonly refuse?: (db: SqliteDatabase) => void;
 }
 
 const RETRY_BASE_MS = 5;
@@ -33,6 +35,7 @@ const WAL_SWITCH_LAST_WAIT_MS = 64;
  */
 export function openDatabase(file: string, options: OpenOptions): SqliteDatabase {
   const fresh = !existsSync(file);
+  if (!fresh && !statSync(file).isFile()) throw notAFile(file);
   if (!options.readonly) ensurePrivateDirFor(file);
   let db: SqliteDatabase | undefined;
   try {
@@ -55,6 +58,7 @@ function prepare(db: SqliteDatabase, file: string, options: OpenOptions): void {
   if (!options.readonly) {
     // The first opener makes the file; a second one that meets it must wait, and does so here only, once.
     db.pragma('busy_timeout = 2000');
+    options.refuse?.(db);
     refuseUnknownSchema(db, file, options.migrations.length);
     switchToWal(db);
     db.pragma('synchronous = NORMAL');
@@ -71,6 +75,10 @@ function refuseUnknownSchema(db: SqliteDatabase, file: string, known: number): v
   throw new GcError('store-newer', `${file} was written by a newer version of gc (schema ${version})`, {
     next: 'use the newer gc, or move the file away',
   });
+}
+
+function notAFile(file: string): GcError {
+  return new GcError('store-unwritable', `cannot open ${file}: it is not a file`, { next: 'name another' });
 }
 
 function switchToWal(db: SqliteDatabase): void {
@@ -112,6 +120,7 @@ export function inTransaction<T>(db: SqliteDatabase, work: () => T): T {
 /**
  * Repeats `work` while the database is busy, waiting outside of it with jitter.
  * @param capMs the longest single wait
+ * @param file what errors name
  * @throws GcError `store-busy` after 15 s
  */
 export async function withRetry<T>(
@@ -119,15 +128,16 @@ export async function withRetry<T>(
   ids: Pick<Ids, 'random'>,
   work: () => T | Promise<T>,
   capMs: number = RETRY_CAP_MS,
+  file = 'the store',
 ): Promise<T> {
   const started = clock.monotonic();
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      if (!isBusy(error)) throw asStoreError(error, 'the store');
+      if (!isBusy(error)) throw asStoreError(error, file);
       if (clock.monotonic() - started > RETRY_TOTAL_MS) {
-        throw new GcError('store-busy', 'the store is locked by another process', { cause: error });
+        throw new GcError('store-busy', `${file} is locked by another process`, { cause: error });
       }
     }
     const ceiling = Math.min(capMs, RETRY_BASE_MS * 2 ** Math.min(attempt, 10));
@@ -152,25 +162,19 @@ export function keptLocked(file: string, cause: unknown): GcError {
 export function asStoreError(error: unknown, file: string): unknown {
   if (error instanceof GcError) return error;
   const code = codeOf(error) ?? '';
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code.startsWith('SQLITE_IOERR')) {
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || /^SQLITE_IOERR(?!.*_READ$)/.test(code)) {
     return new GcError('store-full', `cannot write ${file}: ${messageOf(error)}`, {
       cause: error,
       next: 'free some disk space; nothing acknowledged was lost',
     });
   }
-  if (code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB') {
+  if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(code)) {
     return new GcError('store-corrupt', `${file} is not a readable database: ${messageOf(error)}`, {
       cause: error,
       next: `move ${file} away and start again; the next start rebuilds what it can`,
     });
   }
-  if (
-    code === 'SQLITE_CANTOPEN' ||
-    code === 'SQLITE_READONLY' ||
-    code === 'EACCES' ||
-    code === 'EPERM' ||
-    code === 'EROFS'
-  ) {
+  if (/^SQLITE_(CANTOPEN|READONLY)|^(EACCES|EPERM|EROFS)$/.test(code)) {
     return new GcError('store-unwritable', `cannot open ${file}: ${messageOf(error)}`, {
       cause: error,
       next: 'check who owns the folder and its permissions',

@@ -189,6 +189,18 @@ describe('gc serve', () => {
       },
     });
     await registry.registerHarness(request, never);
+    const misspelt = await fetch(
+      `http://${ready['registry']}/agentsessions.v1.HarnessRegistry/RegisterHarness`,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'typo', spec: { remote: { address }, descriptorID: 'echo' } }),
+      },
+    );
+    expect(await misspelt.json()).toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('descriptorID'),
+    });
     expect(await turn(sessions, 'later', 'ping')).toBe('pong');
     expect(await rerun('far', '--harness', `far=${address}`)).toBe('1 turn gave what the log holds\n');
     expect(await rerun('chat')).toBe('1 turn gave what the log holds\n');

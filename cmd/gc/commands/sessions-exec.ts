@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { GcError, messageOf } from '../../../internal/platform/errors.ts';
 import { protoJson } from '../../../internal/protocol/canonical-json.ts';
 import { textMessage } from '../../../internal/protocol/events.ts';
+import { EventKind } from '../../../internal/protocol/generated/agentsessions/v1/common_pb.ts';
 import {
   CreateSessionRequestSchema,
   type ExecRequest,
@@ -34,17 +35,19 @@ export const runSessionsExec: CommandRun = async (context, input) => {
       request.session = await sessionFor(host, request, context, input);
       const text = new ExecText(context.out.isTTY);
       let session: Session | undefined;
+      let last: EventKind | undefined;
       try {
         for await (const update of host.exec(request, context.signal)) {
           const isFirst = session === undefined;
           if (update.update.case === 'session') session = update.update.value;
+          if (update.update.case === 'record') last = update.update.value.event?.kind;
           if (isFirst && !context.json && given === '') context.out.write(`session ${uidOf(session)}\n`);
           context.out.write(context.json ? updateJson(update) : text.update(update));
           await context.out.flush();
         }
       } catch (error) {
         context.out.write(text.end());
-        throw session === undefined ? error : withNext(error, nextAfter(error, uidOf(session)));
+        throw session === undefined ? error : withNext(error, nextAfter(error, uidOf(session), last));
       }
       if (!context.json)
         context.out.write(text.end() + (session ? await pendingText(context, host, session) : ''));
@@ -110,9 +113,13 @@ function bytesOf(file: string): Uint8Array<ArrayBuffer> {
 
 const updateJson = (update: ExecUpdate): string => `${JSON.stringify(protoJson(ExecUpdateSchema, update))}\n`;
 
-/** What was committed stays; whether it is gone on with is a person's decision. */
-function nextAfter(error: unknown, uid: string): string {
+/**
+ * What was committed stays; whether it is gone on with is a person's decision.
+ * @param last the kind of the last record that this turn committed
+ */
+function nextAfter(error: unknown, uid: string, last: EventKind | undefined): string {
   const lost = error instanceof ServiceError && error.status === 'ABORTED';
   const waits = error instanceof ServiceError && error.status === 'FAILED_PRECONDITION';
-  return lost || waits ? `gc sessions get ${uid}` : `gc sessions resume ${uid}`;
+  if (lost || waits || last === EventKind.EVENT_END) return `gc sessions get ${uid}`;
+  return last === undefined ? `gc sessions exec ${uid} "what to do"` : `gc sessions resume ${uid}`;
 }

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { GcError, messageOf } from '../../../internal/platform/errors.ts';
 import { systemIds } from '../../../internal/platform/ids.ts';
-import { isBusy, keptLocked, openDatabase } from '../../../internal/platform/sqlite.ts';
+import { asStoreError, isBusy, keptLocked, openDatabase } from '../../../internal/platform/sqlite.ts';
 import { type JournalPlace, journalAt } from '../../../internal/session/log/journal-place.ts';
 import { uidsIn } from '../../../internal/session/log/jsonl/log-paths.ts';
 import type { LogRepair } from '../../../internal/session/log/jsonl/log-state.ts';
@@ -95,7 +95,8 @@ function requireTables(file: string): void {
     if (tables !== 2) throw other(file);
   } catch (error) {
     if (isBusy(error)) throw keptLocked(file, error);
-    throw error instanceof GcError ? error : other(file, error);
+    const known = asStoreError(error, file);
+    throw known instanceof GcError && known.code !== 'store-corrupt' ? known : other(file, error);
   } finally {
     db.close();
   }

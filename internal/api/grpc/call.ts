@@ -104,8 +104,10 @@ export class Call {
       signal.removeEventListener('abort', abandon);
       void source.return?.().catch(() => undefined);
     };
+    let abandoned = false;
     // The reader may be gone while nobody asks for the next item: then nothing else would end the work.
     const abandon = () => {
+      abandoned = true;
       leave();
       if (this.#waitingForReader !== undefined) this.#finish(context, what, Code.Canceled);
     };
@@ -115,6 +117,8 @@ export class Call {
         this.#waitingForReader = undefined;
         try {
           const result = await this.#withLastWord(scoped(() => source.next()));
+          // It did not come to its end: whoever still reads must not take this for one.
+          if (result.done && abandoned) throw signal.reason;
           if (result.done) {
             leave();
             this.#finish(context, what);

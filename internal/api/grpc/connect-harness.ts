@@ -16,12 +16,14 @@ import { Code, ConnectError, createClient } from './connect.ts';
 import { type Dialed, dial } from './dial.ts';
 import { Handoff } from './handoff.ts';
 import { HostExchange } from './host-exchange.ts';
-import { isUnreachable } from './status.ts';
+import { isBrokenOff, isUnreachable } from './status.ts';
 
 /** The largest event that a harness may send, in bytes. */
 const RECEIVE_BYTES = 16 * 1024 * 1024;
 /** A harness that was told to wait for a person has this long to say so and to end its stream. */
 const PARK_LIMIT_MS = 10_000;
+/** A harness waits for the answer to what it asked: one that leaves so many unread never reads them. */
+const MAX_UNREAD_FRAMES = 16;
 
 export interface ConnectHarnessOptions {
   readonly clock: Clock;
@@ -63,8 +65,7 @@ export function connectHarness(address: string, { clock, cwd }: ConnectHarnessOp
     },
     async run(start, sink, signal) {
       const frames = new Handoff<ControllerFrame>();
-      const send = (frame: ControllerFrame) => void frames.put(frame).catch(() => undefined);
-      const exchange = new HostExchange(start, sink, send);
+      const exchange = new HostExchange(start, sink, sender(frames));
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
       try {
@@ -112,6 +113,20 @@ async function nextOf(
   }
 }
 
+/** Does not wait for the harness; what it does not read is bounded. @throws HarnessProtocolError */
+function sender(frames: Handoff<ControllerFrame>): (frame: ControllerFrame) => void {
+  let unread = 0;
+  const taken = () => {
+    unread -= 1;
+  };
+  return (frame) => {
+    if (unread >= MAX_UNREAD_FRAMES)
+      throw new HarnessProtocolError('the harness does not read what it asks for');
+    unread += 1;
+    frames.put(frame).then(taken, taken);
+  };
+}
+
 /** Ends the stream when the time is over; the returned function calls that off. */
 function limited(clock: Clock, over: AbortController): () => void {
   const inTime = new AbortController();
@@ -130,5 +145,7 @@ function failureOf(error: unknown, { peer }: Dialed, signal: AbortSignal): unkno
   if (silent || isUnreachable(error)) {
     return new HarnessUnavailableError(peer, `cannot be reached: ${error.rawMessage}`, error);
   }
+  if (isBrokenOff(error))
+    return new HarnessUnavailableError(peer, 'was lost in the middle of the call', error);
   return new HarnessFailedError(`the harness at ${peer} failed: ${error.rawMessage}`, error);
 }

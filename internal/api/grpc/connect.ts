@@ -9,5 +9,6 @@ export {
   createContextValues,
   type HandlerContext,
   type Interceptor,
+  type ServiceImpl,
   type Transport,
 } from '@connectrpc/connect';

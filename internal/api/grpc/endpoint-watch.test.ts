@@ -59,9 +59,11 @@ async function dialRaw(): Promise<{ socket: Socket; readonly gone: boolean; rece
   };
 }
 
-/** What was under way to this client and back before has arrived. */
-function roundTrip(client: ClientHttp2Session): Promise<void> {
-  return new Promise((resolve) => client.ping(() => resolve()));
+/** What was under way to this client and back before has arrived; the second ping follows the answer to it. */
+async function roundTrip(client: ClientHttp2Session): Promise<void> {
+  for (let pings = 0; pings < 2; pings += 1) {
+    await new Promise<void>((resolve) => client.ping(() => resolve()));
+  }
 }
 
 describe('who is gone, or does not do its part', () => {
@@ -125,6 +127,17 @@ describe('who is gone, or does not do its part', () => {
       await clock.advance(PING_MS);
     }
     await eventually(() => half.gone, 'it is cut');
+  });
+
+  it('a request whose head never ends is cut, and so is a connection that asks nothing more', async () => {
+    const half = await dialRaw();
+    half.socket.write('POST /agentsessions.v1.Sessions/GetSession HTTP/1.1\r\nhost: x\r\n');
+    const idle = await dialRaw();
+    idle.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\nGET');
+    const other = createClient(Sessions, createGrpcTransport({ baseUrl: urlOf(server.address) }));
+    await other.getSession({ uid: 'a' });
+    for (let passed = 0; passed <= 120_000; passed += PING_MS) await clock.advance(PING_MS);
+    await eventually(() => half.gone && idle.gone, 'they are cut');
   });
 
   it('work that does not heed the end of its call is left behind', async () => {

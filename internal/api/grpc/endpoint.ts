@@ -42,8 +42,8 @@ export class RpcEndpoint {
   readonly #handlers: ReadonlyMap<string, Handler>;
   readonly #http1 = createHttp1Server((request, response) => this.#serve(request, response));
   readonly #http2;
-  /** Every connection, and how many HTTP/1.1 calls it has open. */
-  readonly #sockets = new Map<Socket, { http1Calls: number }>();
+  /** Every connection, how many HTTP/1.1 calls it has open, and since when none. */
+  readonly #sockets = new Map<Socket, { http1Calls: number; idleSince: number }>();
   /** HTTP/2 connections, and whether a ping of ours is still unanswered. */
   readonly #sessions = new Map<ServerHttp2Session, { waiting: boolean }>();
   readonly #calls = new Map<Call, Handler>();
@@ -83,7 +83,7 @@ export class RpcEndpoint {
       socket.destroy();
       return;
     }
-    this.#sockets.set(socket, { http1Calls: 0 });
+    this.#sockets.set(socket, { http1Calls: 0, idleSince: this.#options.clock.monotonic() });
     socket.on('close', () => this.#sockets.delete(socket));
     socket.on('error', () => socket.destroy());
     void this.#dispatch(socket);
@@ -170,7 +170,10 @@ export class RpcEndpoint {
     this.#calls.delete(call);
     this.#open[kindOf(handler)] -= 1;
     const connection = this.#sockets.get(call.request.socket);
-    if (connection) connection.http1Calls -= 1;
+    if (connection) {
+      connection.http1Calls -= 1;
+      connection.idleSince = this.#options.clock.monotonic();
+    }
     if (!this.#stopping) return;
     this.#endIfIdle(call.request.socket);
     if (this.#calls.size === 0) this.#idle();
@@ -210,6 +213,10 @@ export class RpcEndpoint {
       const stopped = now - last > 2 * limits.pingMs;
       last = now;
       this.#ping(stopped);
+      // Without a server that listens itself, Node does not limit how long the head of a request takes.
+      for (const [socket, { http1Calls, idleSince }] of this.#sockets) {
+        if (http1Calls === 0 && now - idleSince > limits.requestMs) socket.destroy();
+      }
       for (const [call, handler] of this.#calls) {
         if (call.stalled > limits.stallMs) call.cut(TOO_SLOW);
         else if (handler.method.methodKind !== 'bidi_streaming' && call.age > limits.requestMs) {

@@ -2,7 +2,7 @@ import { HarnessRegistry } from '../../protocol/generated/agentsessions/v1/harne
 import { Sessions } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
 import type { HarnessRegistryHost, SessionsHost } from '../../session/service/sessions-host.ts';
 import { callOf } from './call.ts';
-import type { ConnectRouter, HandlerContext } from './connect.ts';
+import type { ConnectRouter, HandlerContext, ServiceImpl } from './connect.ts';
 
 type Unary<Request, Reply> = (request: Request, signal: AbortSignal) => Promise<Reply>;
 
@@ -36,11 +36,13 @@ export function sessionsRoutes(host: SessionsHost): (router: ConnectRouter) => v
 
 export function registryRoutes(host: HarnessRegistryHost): (router: ConnectRouter) => void {
   return (router) => {
-    router.service(HarnessRegistry, {
+    // A misspelt field of a spec would be left out silently. Source: agentsessions.v1, unknown fields are refused.
+    const methods: ServiceImpl<typeof HarnessRegistry> = {
       registerHarness: unary((request, signal) => host.registerHarness(request, signal)),
       getHarness: unary((request, signal) => host.getHarness(request, signal)),
       listHarnesses: unary((request, signal) => host.listHarnesses(request, signal)),
       retireHarness: unary((request, signal) => host.retireHarness(request, signal)),
-    });
+    };
+    router.service(HarnessRegistry, methods, { jsonOptions: { ignoreUnknownFields: false } });
   };
 }

@@ -23,7 +23,7 @@ import { ServiceError } from '../../session/service/sessions-host.ts';
 import { connectSessions } from './connect-sessions.ts';
 import { currentRequestId } from './request-id.ts';
 import { type RpcServer, serveSessions } from './serve-sessions.ts';
-import { FakeSessions, session } from './testing/fake-sessions.ts';
+import { FakeSessions, record, session } from './testing/fake-sessions.ts';
 import { eventually, type Line, LOOPBACK, recordingLog, serving, urlOf } from './testing/serving.ts';
 
 const MIB = 1024 * 1024;
@@ -415,6 +415,22 @@ describe('the end of a call', () => {
     await closed;
     expect(seen).toMatchObject([{ status: 'UNAVAILABLE' }]);
     expect((await failure(createClient(Sessions, grpc(url)).getSession({}))).code).toBe(Code.Unavailable);
+  });
+
+  it('a turn that is cut in the middle never looks complete, whatever it still had to say', async () => {
+    const url = await start({ limits: { stopMs: 30 } });
+    host.onExec = async function* (signal) {
+      yield create(ExecUpdateSchema, {});
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      yield create(ExecUpdateSchema, { update: { case: 'record', value: record(1, 'cut off') } });
+      throw signal.reason;
+    };
+    const updates = createClient(Sessions, grpc(url)).exec({})[Symbol.asyncIterator]();
+    await updates.next();
+    const closed = server.close();
+    expect((await updates.next()).value).toMatchObject({ update: { case: 'record' } });
+    expect((await failure(updates.next())).code).toBe(Code.Unavailable);
+    await closed;
   });
 });
 

@@ -70,7 +70,7 @@ export function toServiceError(error: unknown, peer: string): GcError {
 }
 
 /** The stream ended without an answer: the library gives it the code of whoever cancels, and nobody here has. */
-function isBrokenOff({ code, rawMessage }: ConnectError): boolean {
+export function isBrokenOff({ code, rawMessage }: ConnectError): boolean {
   return code === Code.Canceled && rawMessage.startsWith('http/2 stream closed');
 }
 

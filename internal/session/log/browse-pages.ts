@@ -1,5 +1,5 @@
 import type { ChainedRecord } from '../../protocol/hash-chain.ts';
-import type { SessionLog } from './session-log.ts';
+import { PAGE_BYTES, type SessionLog } from './session-log.ts';
 
 /** Records per read: a page is short enough that nobody who writes waits for it. */
 const PAGE_RECORDS = 500;
@@ -23,9 +23,9 @@ export async function* recordsOf(
   let next = Math.max(1, from);
   while (next <= to) {
     signal?.throwIfAborted();
-    const page = await log.read(uid, { from: next, to, limit: PAGE_RECORDS });
+    const page = await log.read(uid, { from: next, to, limit: PAGE_RECORDS, maxBytes: PAGE_BYTES });
+    if (page.length === 0) return;
     yield* page;
-    if (page.length < PAGE_RECORDS) return;
     next += page.length;
   }
 }

@@ -1,7 +1,7 @@
 import type { ChainedRecord } from '../../protocol/hash-chain.ts';
 import { LogCorruptError } from './errors.ts';
 import { encodeLine } from './jsonl/record-line.ts';
-import type { ReadRange, SessionLog } from './session-log.ts';
+import { PAGE_BYTES, type ReadRange, type SessionLog } from './session-log.ts';
 
 const PAGE_RECORDS = 200;
 
@@ -20,7 +20,7 @@ export async function exportLog(
   let next = 1;
   let written = 0;
   for (;;) {
-    const page = await soundPage(store, uid, { from: next, limit: PAGE_RECORDS });
+    const page = await soundPage(store, uid, { from: next, limit: PAGE_RECORDS, maxBytes: PAGE_BYTES });
     const last = page.at(-1);
     if (!last) return written;
     await write(page.map(encodeLine).join(''));
@@ -30,7 +30,7 @@ export async function exportLog(
 }
 
 /** A page up to the damage. @throws LogCorruptError when it begins there */
-async function soundPage(
+export async function soundPage(
   store: Pick<SessionLog, 'read'>,
   uid: string,
   range: ReadRange & { readonly from: number },

@@ -76,7 +76,12 @@ export interface ReadRange {
   readonly from?: number;
   readonly to?: number;
   readonly limit?: number;
+  /** The page ends early once it weighs so much, encoded. It is empty only when there is nothing. */
+  readonly maxBytes?: number;
 }
+
+/** For whoever reads a log page by page: large records must not fill the memory. */
+export const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** What the log cannot say about a session. Times are nanoseconds since the epoch. */
 export interface SessionRow {

@@ -1,6 +1,6 @@
 import { ChainBrokenError, ChainWalk } from '../../protocol/hash-chain.ts';
 import { LogCorruptError } from './errors.ts';
-import type { SessionLog } from './session-log.ts';
+import { PAGE_BYTES, type SessionLog } from './session-log.ts';
 
 const PAGE_RECORDS = 500;
 
@@ -19,7 +19,8 @@ export async function verifyLog(store: Pick<SessionLog, 'head' | 'read'>, uid: s
   const head = await store.head(uid);
   try {
     for (;;) {
-      const page = await store.read(uid, { from: walk.seq + 1, to: head.seq, limit: PAGE_RECORDS });
+      const range = { from: walk.seq + 1, to: head.seq, limit: PAGE_RECORDS, maxBytes: PAGE_BYTES };
+      const page = await store.read(uid, range);
       if (page.length === 0) break;
       for (const record of page) walk.check(record);
     }

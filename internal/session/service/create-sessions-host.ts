@@ -3,6 +3,7 @@ import type { Ids } from '../../platform/ids.ts';
 import { SessionSchema } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
 import { create } from '../../protocol/protobuf.ts';
 import type { BlobStore } from '../log/blobs/blob-store.ts';
+import { rememberingLog } from '../log/remembered-records.ts';
 import type { SessionLogStore } from '../log/session-log.ts';
 import type { ModelProvider, ToolExecutor } from '../turn/harness.ts';
 import { approve } from './approve.ts';
@@ -43,7 +44,12 @@ export interface SessionsHostOptions {
 /** The one host of sessions in this process: two on one store are kept apart by the log alone. */
 export function createSessionsHost(options: SessionsHostOptions): SessionsHost {
   const { store } = options;
-  const context: HostContext = { ...options, guard: new SessionGuard(), facts: new LogFacts(store) };
+  const context: HostContext = {
+    ...options,
+    turnLog: rememberingLog(store),
+    guard: new SessionGuard(),
+    facts: new LogFacts(store),
+  };
   const call = async <T>(
     name: string,
     doing: Doing,

@@ -30,6 +30,8 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'record-too-large': { status: 'RESOURCE_EXHAUSTED' },
   'store-full': { status: 'RESOURCE_EXHAUSTED' },
   'store-busy': { status: 'UNAVAILABLE', next: 'call again' },
+  'store-removed': { status: 'UNAVAILABLE' },
+  'store-corrupt': { status: 'INTERNAL', when: { replay: 'DATA_LOSS' } },
   unplaceable: { status: 'FAILED_PRECONDITION' },
   'descriptor-mismatch': { status: 'FAILED_PRECONDITION' },
   'no-harness-registry': { status: 'FAILED_PRECONDITION' },

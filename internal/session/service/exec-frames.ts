@@ -1,3 +1,4 @@
+import { EventSchema } from '../../protocol/generated/agentsessions/v1/common_pb.ts';
 import {
   DeltaSchema,
   type ExecUpdate,
@@ -5,14 +6,20 @@ import {
   type Session,
 } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
 import type { ChainedRecord } from '../../protocol/hash-chain.ts';
-import { create } from '../../protocol/protobuf.ts';
-import type { SessionLog } from '../log/session-log.ts';
+import { create, toBinary } from '../../protocol/protobuf.ts';
+import { PAGE_BYTES, type SessionLog } from '../log/session-log.ts';
 import type { TurnObserver } from '../turn/turn.ts';
 import { logRecord } from './session-view.ts';
 
-/** Updates that wait for a slow client; beyond it records are read from the log again and deltas are dropped. */
-const WAITING_LIMIT = 1024;
+/** What waits for a slow client; beyond it records are read from the log again and deltas are dropped. */
+const WAITING_UPDATES = 1024;
+const WAITING_BYTES = 8 * 1024 * 1024;
 const CATCH_UP_PAGE = 500;
+
+interface Waiting {
+  readonly update: ExecUpdate | ChainedRecord;
+  readonly bytes: number;
+}
 
 export function sessionFrame(session: Session): ExecUpdate {
   return create(ExecUpdateSchema, { update: { case: 'session', value: session } });
@@ -22,7 +29,8 @@ export function sessionFrame(session: Session): ExecUpdate {
 export class ExecFrames implements TurnObserver {
   readonly #log: SessionLog;
   readonly #uid: string;
-  #waiting: (ExecUpdate | ChainedRecord)[] = [];
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
   /** The last record that the client was given. */
   #given: number;
   #committed: number;
@@ -42,15 +50,15 @@ export class ExecFrames implements TurnObserver {
   record(record: ChainedRecord): void {
     this.#sent = true;
     this.#committed = record.seq;
-    if (this.#waiting.length >= WAITING_LIMIT) this.#isBehind = true;
-    if (!this.#isBehind) this.#waiting.push(record);
+    if (this.#isFull) this.#isBehind = true;
+    if (!this.#isBehind) this.#add(record, toBinary(EventSchema, record.event).length);
     this.#wake();
   }
 
   delta(executionId: string, chunk: string, done: boolean): void {
-    if (this.#isBehind || this.#waiting.length >= WAITING_LIMIT || (chunk === '' && !done)) return;
+    if (this.#isBehind || this.#isFull || (chunk === '' && !done)) return;
     const value = create(DeltaSchema, { executionId, chunk, done });
-    this.#waiting.push(create(ExecUpdateSchema, { update: { case: 'delta', value } }));
+    this.#add(create(ExecUpdateSchema, { update: { case: 'delta', value } }), chunk.length);
     this.#wake();
   }
 
@@ -67,14 +75,25 @@ export class ExecFrames implements TurnObserver {
   async *updates(): AsyncGenerator<ExecUpdate> {
     for (;;) {
       const next = this.#waiting.shift();
-      if (next !== undefined) yield this.#frame(next);
-      else if (this.#isBehind) yield* this.#caughtUp();
+      if (next !== undefined) {
+        this.#waitingBytes -= next.bytes;
+        yield this.#frame(next.update);
+      } else if (this.#isBehind) yield* this.#caughtUp();
       else if (this.#isOver) return;
       else
         await new Promise<void>((wake) => {
           this.#wake = wake;
         });
     }
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length >= WAITING_UPDATES || this.#waitingBytes >= WAITING_BYTES;
+  }
+
+  #add(update: Waiting['update'], bytes: number): void {
+    this.#waiting.push({ update, bytes });
+    this.#waitingBytes += bytes;
   }
 
   #frame(next: ExecUpdate | ChainedRecord): ExecUpdate {
@@ -85,7 +104,12 @@ export class ExecFrames implements TurnObserver {
 
   async *#caughtUp(): AsyncGenerator<ExecUpdate> {
     while (this.#given < this.#committed) {
-      const range = { from: this.#given + 1, to: this.#committed, limit: CATCH_UP_PAGE };
+      const range = {
+        from: this.#given + 1,
+        to: this.#committed,
+        limit: CATCH_UP_PAGE,
+        maxBytes: PAGE_BYTES,
+      };
       const page = await this.#log.read(this.#uid, range);
       if (page.length === 0) break;
       for (const record of page) yield this.#frame(record);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GcError } from '../../platform/errors.ts';
-import { cityFact, textMessage } from '../../protocol/events.ts';
+import { cityFact, output, textMessage } from '../../protocol/events.ts';
 import { Resumability } from '../../protocol/generated/agentsessions/v1/harness_pb.ts';
 import { ExecRequestSchema, type ExecUpdate } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
 import { create } from '../../protocol/protobuf.ts';
@@ -207,6 +207,23 @@ describe('what a caller follows', () => {
     );
     expect(records).toEqual(Array.from({ length: outputs + 3 }, (_, index) => index + 1));
     expect((await store.head(session)).seq).toBe(outputs + 3);
+  });
+
+  it('large records that wait for a slow reader are not held, and come all the same', async () => {
+    const { call, store } = await openBench();
+    const session = uidOf(await call.create({}));
+    const frames = new ExecFrames(store, session, 0);
+    const large = textMessage('assistant', 'x'.repeat(1024 * 1024));
+    const told: string[] = [];
+    for (let n = 1; n <= 20; n += 1) {
+      for (const record of await store.append(session, [output('e', large)])) frames.record(record);
+      frames.delta('e', `piece ${n}`, false);
+    }
+    frames.over(20);
+    for await (const frame of frames.updates()) told.push(wordOf(frame));
+    expect(told.filter((word) => word.endsWith('OUTPUT'))).toHaveLength(20);
+    // Pieces are dropped once as much waits as may be held.
+    expect(told.length).toBeLessThan(30);
   });
 
   it('what the log grew by is told even if nobody told of it', async () => {

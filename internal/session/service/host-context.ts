@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Ids } from '../../platform/ids.ts';
 import type { BlobStore } from '../log/blobs/blob-store.ts';
 import { SessionDeletedError, UnknownLogError } from '../log/errors.ts';
-import type { SessionLogStore, SessionRow } from '../log/session-log.ts';
+import type { SessionLog, SessionLogStore, SessionRow } from '../log/session-log.ts';
 import type { ModelProvider, ToolExecutor } from '../turn/harness.ts';
 import type { HarnessRoster } from './harness-roster.ts';
 import type { LogFacts } from './log-facts.ts';
@@ -13,6 +13,8 @@ import { ServiceError } from './sessions-host.ts';
 /** What every call of the service is carried out with. */
 export interface HostContext {
   readonly store: SessionLogStore;
+  /** The store's logs for turns, which read them whole each time. */
+  readonly turnLog: SessionLog;
   readonly roster: HarnessRoster;
   readonly model: ModelProvider;
   readonly tools?: ToolExecutor;

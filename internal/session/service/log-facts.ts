@@ -25,7 +25,7 @@ export class LogFacts {
     const known = this.#analyzers.get(uid);
     const isUsable = known !== undefined && known.lastSeq <= to;
     if (isUsable) this.#analyzers.delete(uid);
-    const analyzer = isUsable ? known : new LogAnalyzer({ uid, keep: 'latest' });
+    const analyzer = isUsable ? known : new LogAnalyzer({ uid, keep: 'none' });
     await catchUp(analyzer, this.#log, uid, { to });
     const view = analyzer.view();
     this.#remember(uid, analyzer);

@@ -87,6 +87,18 @@ describe('forms on the wire', () => {
     expect(parseSessionToken(token)).toEqual(cursor);
   });
 
+  it('a page token that is not one is refused, whatever it holds', () => {
+    const words = ['', '1', 'x\0s', '9223372036854775808\0s', '-9223372036854775809\0s', '1e3\0s', ' 1\0s'];
+    const tokens = words.map((word) => Buffer.from(word).toString('base64url'));
+    for (const token of [...tokens, '***', 'MTcwMA==']) {
+      expect(() => parseSessionToken(token), token).toThrow(
+        expect.objectContaining({ status: 'INVALID_ARGUMENT' }),
+      );
+    }
+    const last = { createdAt: 2n ** 63n - 1n, uid: 's' };
+    expect(parseSessionToken(sessionToken(last))).toEqual(last);
+  });
+
   it('times keep their nanoseconds, before the epoch too', () => {
     expect(timestampOfNanos(1_700_000_000_000_000_001n)).toEqual({ seconds: 1_700_000_000n, nanos: 1 });
     expect(timestampOfNanos(-1n)).toEqual({ seconds: -1n, nanos: 999_999_999 });

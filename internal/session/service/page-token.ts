@@ -4,6 +4,7 @@ const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 500;
 const SEPARATOR = '\0';
 const INTEGER = /^-?\d{1,19}$/;
+const INTEGER_BITS = 64;
 
 /** 0 and less mean the default, and there is a most. */
 export function pageSize(wanted: number): number {
@@ -26,7 +27,9 @@ export function parseSessionToken(token: string): SessionCursor {
   const cut = text.indexOf(SEPARATOR);
   const createdAt = text.slice(0, Math.max(cut, 0));
   if (!INTEGER.test(createdAt)) throw badToken();
-  return { createdAt: BigInt(createdAt), uid: text.slice(cut + 1) };
+  const nanos = BigInt(createdAt);
+  if (BigInt.asIntN(INTEGER_BITS, nanos) !== nanos) throw badToken();
+  return { createdAt: nanos, uid: text.slice(cut + 1) };
 }
 
 /** Source: agentsessions.v1 harness list: base64url of the last name. */

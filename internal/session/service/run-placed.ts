@@ -176,6 +176,8 @@ const ALWAYS_THE_SAME: ReadonlySet<string> = new Set([
   'log-corrupt',
   'store-full',
   'store-busy',
+  'store-removed',
+  'store-corrupt',
 ]);
 
 function midTurn(error: unknown): unknown {
@@ -197,10 +199,10 @@ function turnContext(
   fence: number,
   recorded: { any: boolean },
 ): TurnContext {
-  const { store, model, tools, blobs, clock, ids } = context;
+  const { turnLog, model, tools, blobs, clock, ids } = context;
   return {
     uid,
-    log: store,
+    log: turnLog,
     harness: placement.harness,
     harnessName: placement.name,
     model,

@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { systemIds } from '../../platform/ids.ts';
-import { ExecState } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
+import { openDatabase } from '../../platform/sqlite.ts';
+import { ExecState, ReplayRequestSchema } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
 import { ChainWalk } from '../../protocol/hash-chain.ts';
+import { create } from '../../protocol/protobuf.ts';
 import { CITY_HARNESS } from '../log/city-origin.ts';
+import { AGENTSESSIONS_MIGRATIONS } from '../log/sqlite/agentsessions-schema.ts';
 import { openSessionLogStore, type SqliteSessionLogStore } from '../log/sqlite/session-log-store.ts';
 import { createSessionsHost } from './create-sessions-host.ts';
 import { HarnessRoster } from './harness-roster.ts';
-import { callsOf } from './testing/calls.ts';
+import { callsOf, here } from './testing/calls.ts';
 import {
   CountingTools,
   codeOfCall,
@@ -59,7 +62,7 @@ async function onDisk(file?: string) {
     ids: systemIds,
     log: () => undefined,
   });
-  return { call: callsOf(host), store, tools, path };
+  return { call: callsOf(host), host, store, tools, path };
 }
 
 describe('a host over a file', () => {
@@ -95,6 +98,22 @@ describe('a host over a file', () => {
     expect((await first.call.exec({ session, inputs: [say('x')] })).error?.status).toBe(
       'FAILED_PRECONDITION',
     );
+  });
+
+  it('a log that is damaged in the middle is given up to the damage, and that is told', async () => {
+    const { call, host, store, path } = await onDisk();
+    const session = uidOf(sessionIn((await call.exec({ inputs: [say('x')] })).frames[0]));
+    const db = openDatabase(path, { migrations: AGENTSESSIONS_MIGRATIONS });
+    db.pragma('busy_timeout = 2000');
+    db.prepare(`UPDATE events SET event = x'' WHERE session = ? AND seq = 4`).run(session);
+    db.close();
+    const seen: bigint[] = [];
+    const replayed = (async () => {
+      for await (const { seq } of host.replay(create(ReplayRequestSchema, { session }), here)) seen.push(seq);
+    })();
+    await expect(replayed).rejects.toMatchObject({ status: 'DATA_LOSS' });
+    expect(seen).toEqual([1n, 2n, 3n]);
+    expect((await store.head(session)).seq).toBe(5);
   });
 
   it('a fork of a city session is run by the default harness', async () => {

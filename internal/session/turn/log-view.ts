@@ -20,7 +20,7 @@ export interface ExecutionView {
   readonly start: ExecutionStart | undefined;
   /** How many inputs are committed. */
   readonly inputCount: number;
-  /** Empty for older executions when only the latest is kept. */
+  /** Empty for executions of which they are not held. */
   readonly inputs: readonly Message[];
   /** Model calls, outputs, tool calls and results, usage, approvals; as `inputs`. */
   readonly effects: readonly ChainedRecord[];
@@ -79,8 +79,8 @@ interface Building {
 export interface AnalyzeOptions {
   /** Whose log it is; decides which suspensions are its own. */
   readonly uid: string;
-  /** `latest`: inputs and effects of older executions are not held. */
-  readonly keep?: 'all' | 'latest';
+  /** Of which executions inputs and effects are held. */
+  readonly keep?: 'all' | 'latest' | 'none';
 }
 
 /**
@@ -89,7 +89,7 @@ export interface AnalyzeOptions {
  */
 export class LogAnalyzer {
   readonly #uid: string;
-  readonly #keepAll: boolean;
+  readonly #keep: NonNullable<AnalyzeOptions['keep']>;
   readonly #byId = new Map<string, Building>();
   readonly #gates: { readonly execution: Building; readonly gate: Gate }[] = [];
   #latest: Building | undefined;
@@ -100,7 +100,7 @@ export class LogAnalyzer {
 
   constructor({ uid, keep = 'all' }: AnalyzeOptions) {
     this.#uid = uid;
-    this.#keepAll = keep === 'all';
+    this.#keep = keep;
   }
 
   get lastSeq(): number {
@@ -148,7 +148,7 @@ export class LogAnalyzer {
 
   #idless(record: ChainedRecord): void {
     if (this.#latest) invalidLog(record.seq, 'it has no execution id, and records before it have');
-    this.#legacy ??= new LegacyScan(this.#keepAll);
+    this.#legacy ??= new LegacyScan(this.#keep === 'all');
     this.#legacy.add(record);
   }
 
@@ -182,7 +182,7 @@ export class LogAnalyzer {
       damage: undefined,
       view: undefined,
     };
-    if (this.#latest && !this.#keepAll) {
+    if (this.#latest && this.#keep === 'latest') {
       this.#latest.view = undefined;
       this.#latest.inputs = [];
       this.#latest.effects = [];
@@ -210,7 +210,7 @@ export class LogAnalyzer {
       return;
     }
     if (body.case !== BODY_OF.get(kind)) execution.damage ??= `record ${seq} has no content of its kind`;
-    const kept = this.#keepAll || execution === this.#latest;
+    const kept = this.#keep === 'all' || (this.#keep === 'latest' && execution === this.#latest);
     if (kind === EventKind.EVENT_INPUT) {
       execution.inputCount += 1;
       if (kept && body.case === 'message') execution.inputs.push(body.value);
@@ -233,8 +233,8 @@ export class LogAnalyzer {
 }
 
 function snapshot(execution: Building): ExecutionView {
-  const { gates: _, view, inputs, effects, ...rest } = execution;
-  if (view) return view;
+  if (execution.view) return execution.view;
+  const { gates: _gates, view: _view, inputs, effects, ...rest } = execution;
   execution.view = { ...rest, inputs: [...inputs], effects: [...effects] };
   return execution.view;
 }

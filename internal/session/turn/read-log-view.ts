@@ -1,12 +1,12 @@
 import type { ChainedRecord } from '../../protocol/hash-chain.ts';
-import type { SessionLog } from '../log/session-log.ts';
+import { PAGE_BYTES, type SessionLog } from '../log/session-log.ts';
 import { LogAnalyzer, type LogView } from './log-view.ts';
 
 /** Records per read; other work of the process goes on between. */
 const PAGE_RECORDS = 500;
 
 /**
- * What a log says, all pages of it, without the contents of older turns.
+ * What a log says, all pages of it, without the contents of its turns.
  * @param to the last record that counts; absent: the head
  * @throws TurnError `invalid-log`
  */
@@ -15,7 +15,7 @@ export async function readLogView(
   uid: string,
   options: { readonly to?: number } = {},
 ): Promise<LogView> {
-  const analyzer = new LogAnalyzer({ uid, keep: 'latest' });
+  const analyzer = new LogAnalyzer({ uid, keep: 'none' });
   await catchUp(analyzer, log, uid, options);
   return analyzer.view();
 }
@@ -54,10 +54,10 @@ async function* recordsOf(
 ): AsyncIterable<ChainedRecord> {
   let { from } = range;
   for (;;) {
-    const page = await log.read(uid, { ...range, from, limit: PAGE_RECORDS });
+    const page = await log.read(uid, { ...range, from, limit: PAGE_RECORDS, maxBytes: PAGE_BYTES });
     yield* page;
     const last = page.at(-1);
-    if (!last || page.length < PAGE_RECORDS) return;
+    if (!last || last.seq === range.to) return;
     from = last.seq + 1;
   }
 }

@@ -14,11 +14,12 @@ const PAGE_BYTES = 4 << 20;
 export async function readRecords(
   log: LogFolder,
   uid: string,
-  { from = 1, to = Number.MAX_SAFE_INTEGER, limit = DEFAULT_PAGE }: ReadRange,
+  { from = 1, to = Number.MAX_SAFE_INTEGER, limit = DEFAULT_PAGE, maxBytes }: ReadRange,
 ): Promise<readonly ChainedRecord[]> {
   const state = await log.state(uid);
   const first = Math.max(1, from);
-  const wanted = Math.min(to, first - 1 + limit);
+  const within = maxBytes === undefined ? to : Math.max(first, recordWithin(state, first, maxBytes));
+  const wanted = Math.min(to, first - 1 + limit, within);
   if (state.damage && wanted >= first && wanted > headSeq(state)) throw corrupt(uid, state.damage);
   const last = Math.min(wanted, headSeq(state));
   return last < first ? [] : (await log.lines(uid, state, first, last)).map(decodeLine);

@@ -8,7 +8,8 @@ import { fromBinary } from '../../../protocol/protobuf.ts';
  * Source: agentsessions.v1 SQLite schema, versions 1 and 2.
  */
 export const AGENTSESSIONS_MIGRATIONS: readonly Migration[] = [
-  `CREATE TABLE sessions (
+  // What was made before versions were noted has the tables already.
+  `CREATE TABLE IF NOT EXISTS sessions (
      session TEXT NOT NULL PRIMARY KEY,
      fence INTEGER NOT NULL DEFAULT 0,
      project TEXT NOT NULL DEFAULT '',
@@ -25,7 +26,7 @@ export const AGENTSESSIONS_MIGRATIONS: readonly Migration[] = [
      origin TEXT NOT NULL DEFAULT '',
      identity TEXT NOT NULL DEFAULT ''
    );
-   CREATE TABLE events (
+   CREATE TABLE IF NOT EXISTS events (
      session TEXT NOT NULL,
      seq INTEGER NOT NULL,
      prev_hash TEXT NOT NULL,
@@ -34,9 +35,32 @@ export const AGENTSESSIONS_MIGRATIONS: readonly Migration[] = [
      event BLOB NOT NULL,
      PRIMARY KEY (session, seq)
    );
-   CREATE INDEX sessions_project_created ON sessions (project, created_at DESC, session);`,
+   CREATE INDEX IF NOT EXISTS sessions_project_created ON sessions (project, created_at DESC, session);`,
   addHarnessRegistry,
 ];
+
+const COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  sessions: [
+    ...['session', 'fence', 'project', 'name', 'harness', 'model', 'parent_uid', 'fork_seq', 'compute_state'],
+    ...['created_at', 'updated_at', 'labels', 'annotations', 'origin', 'identity'],
+  ],
+  events: ['session', 'seq', 'prev_hash', 'hash', 'fence', 'event'],
+};
+
+/** A database of somebody else is never made into one of ours. @throws GcError `no-session-logs` */
+export function refuseForeignTables(db: SqliteDatabase, file: string): void {
+  if (db.prepare('SELECT 1 FROM sqlite_master').get() === undefined) return;
+  const version = Number(db.pragma('user_version', { simple: true }));
+  const isKnown = version >= 0 && version <= AGENTSESSIONS_MIGRATIONS.length;
+  for (const [table, wanted] of Object.entries(COLUMNS)) {
+    const found = new Set(db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table));
+    // What the tables of a later version look like is not for us to say.
+    if (isKnown ? wanted.every((column) => found.has(column)) : found.size > 0) continue;
+    throw new GcError('no-session-logs', `${file} is not a file of session logs`, {
+      next: 'name another file; this one is left as it is',
+    });
+  }
+}
 
 /** Names that sessions ran under before there was a registry stay theirs for good. */
 function addHarnessRegistry(db: SqliteDatabase): void {

@@ -1,8 +1,10 @@
+import { statSync } from 'node:fs';
 import type { Clock } from '../../../platform/clock.ts';
+import { GcError } from '../../../platform/errors.ts';
 import type { Ids } from '../../../platform/ids.ts';
 import { asStoreError, openDatabase, type SqliteDatabase, withRetry } from '../../../platform/sqlite.ts';
 import type { Durability } from '../session-log.ts';
-import { AGENTSESSIONS_MIGRATIONS } from './agentsessions-schema.ts';
+import { AGENTSESSIONS_MIGRATIONS, refuseForeignTables } from './agentsessions-schema.ts';
 import { migrateGascityTables } from './gascity-schema.ts';
 
 /** The steps of a write, each of which can fail on its own. */
@@ -35,18 +37,24 @@ export class LogDatabase {
   readonly #commit: { run(): unknown };
   readonly #version: { get(): unknown };
   #durability: Durability = 'group';
+  /** Which file was opened. */
+  readonly #inode: number | undefined;
 
-  /** @throws GcError `store-corrupt`, `store-newer`, `store-unwritable`, `store-full` */
+  /** @throws GcError `store-corrupt`, `store-newer`, `no-session-logs`, `store-unwritable`, `store-full` */
   constructor(options: LogDatabaseOptions) {
     this.#options = options;
     this.file = options.file;
-    this.db = openDatabase(options.file, { migrations: AGENTSESSIONS_MIGRATIONS });
+    this.db = openDatabase(options.file, {
+      migrations: AGENTSESSIONS_MIGRATIONS,
+      refuse: (db) => refuseForeignTables(db, options.file),
+    });
     try {
       this.db.pragma('busy_timeout = 2000');
       migrateGascityTables(this.db, options.file);
       this.db.pragma('busy_timeout = 0');
       this.db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
       this.db.pragma(`journal_size_limit = ${WAL_KEPT_BYTES}`);
+      this.#inode = inodeOf(options.file);
       this.#begin = this.db.prepare('BEGIN IMMEDIATE');
       this.#commit = this.db.prepare('COMMIT');
       this.#version = this.db.prepare('PRAGMA data_version').pluck();
@@ -78,7 +86,9 @@ export class LogDatabase {
     }
   }
 
+  /** @throws GcError `store-removed` */
   begin(durability: Durability): void {
+    if (durability === 'full') this.#refuseWhenRemoved();
     if (durability !== this.#durability) {
       this.db.pragma(durability === 'full' ? 'synchronous = FULL' : 'synchronous = NORMAL');
       this.#durability = durability;
@@ -99,7 +109,7 @@ export class LogDatabase {
   /** Repeats while the file is busy. @throws GcError `store-busy`, `store-full` and other errors of ours */
   async patiently<T>(work: () => T | Promise<T>): Promise<T> {
     try {
-      return await withRetry(this.#options.clock, this.#options.ids, work, RETRY_CAP_MS);
+      return await withRetry(this.#options.clock, this.#options.ids, work, RETRY_CAP_MS, this.file);
     } catch (error) {
       throw asStoreError(error, this.file);
     }
@@ -108,4 +118,16 @@ export class LogDatabase {
   close(): void {
     this.db.close();
   }
+
+  /** What is written into a deleted file is lost with the last process that has it open: nobody is to rely on it. */
+  #refuseWhenRemoved(): void {
+    if (inodeOf(this.file) === this.#inode) return;
+    throw new GcError('store-removed', `${this.file} was removed or replaced while it was in use`, {
+      next: 'put the file back, or start the program that has it open again',
+    });
+  }
+}
+
+function inodeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.ino;
 }

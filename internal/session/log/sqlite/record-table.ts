@@ -77,10 +77,15 @@ export class RecordTable {
   }
 
   /** As `page`, and no further once `maxBytes` are read. Never empty when there is something. */
-  boundedPage(uid: string, from: number, limit: number, maxBytes: number): readonly ChainedRecord[] {
+  boundedPage(
+    uid: string,
+    from: number,
+    bounds: { readonly to?: number; readonly limit: number; readonly maxBytes: number },
+  ): readonly ChainedRecord[] {
+    const { to = Number.MAX_SAFE_INTEGER, limit, maxBytes } = bounds;
     const records: ChainedRecord[] = [];
     let bytes = 0;
-    for (const row of this.#page.iterate(uid, from, Number.MAX_SAFE_INTEGER, limit)) {
+    for (const row of this.#page.iterate(uid, from, to, limit)) {
       records.push(soundRecord(uid, row));
       bytes += row[4].length;
       if (bytes >= maxBytes) break;

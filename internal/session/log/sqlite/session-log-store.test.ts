@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -42,6 +42,8 @@ function raw<T>(work: (db: SqliteDatabase) => T, versions = 2): T {
 }
 
 const say = (text: string) => output('e1', textMessage('assistant', text));
+const mustBe = (codes: RegExp) => (error: unknown) =>
+  expect(error).toMatchObject({ code: expect.stringMatching(codes), message: expect.stringMatching(/\S/) });
 const failing = (code: string) => expect.objectContaining({ code });
 
 describe('the file of session logs', () => {
@@ -95,6 +97,76 @@ describe('the file of session logs', () => {
     const before = readFileSync(file);
     expect(() => open()).toThrow(failing('store-newer'));
     expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it.each<[string, string]>([
+    ['of somebody else', 'CREATE TABLE mine (x); INSERT INTO mine VALUES (1)'],
+    ['with a version of ours', 'CREATE TABLE mine (x); PRAGMA user_version = 2'],
+    ['with a later version of its own', 'CREATE TABLE events (x); PRAGMA user_version = 4'],
+    [
+      'with tables of our names',
+      'CREATE TABLE sessions (x); CREATE TABLE events (y); PRAGMA user_version = 1',
+    ],
+  ])('leaves a database %s as it is', (_, sql) => {
+    const db = openDatabase(file, { migrations: [] });
+    db.pragma('journal_mode = DELETE');
+    db.exec(sql);
+    db.close();
+    const before = readFileSync(file);
+    expect(() => open()).toThrow(failing('no-session-logs'));
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it('takes over the tables of a file from before versions were noted', async () => {
+    raw((db) => {
+      db.prepare(`INSERT INTO sessions (session, harness) VALUES ('s', 'old')`).run();
+      db.pragma('user_version = 0');
+    }, 1);
+    const store = open();
+    expect((await store.get('s'))?.harness).toBe('old');
+    expect(store.harnesses.isReserved('old')).toBe(true);
+  });
+
+  it('says what is wrong with a file that was cut off or changed anywhere, and reads what is sound', async () => {
+    const whole = open();
+    for (let n = 0; n < 40; n += 1) await whole.append(`s${n % 3}`, [say('x'.repeat(n * 100))]);
+    await whole.close();
+    const sound = readFileSync(file);
+    const known = /^(store-corrupt|log-corrupt|no-session-logs)$/;
+    for (let n = 0; n < 30; n += 1) {
+      for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+      const at = Math.floor((sound.length * n) / 30);
+      const damaged = n % 2 === 0 ? Buffer.from(sound.subarray(0, at)) : Buffer.from(sound);
+      if (n % 2 === 1)
+        for (let each = at; each < at + 40; each += 3)
+          damaged.writeUInt8(255 - (damaged[each % sound.length] ?? 0), each % sound.length);
+      writeFileSync(file, damaged);
+      try {
+        const store = open();
+        for (const uid of ['s0', 's1', 's2']) await store.read(uid, {}).catch(mustBe(known));
+        await store.append('s0', [say('more')]).catch(mustBe(known));
+        await store.close();
+      } catch (error) {
+        mustBe(known)(error);
+      }
+    }
+  });
+
+  it('that was removed or replaced takes nothing that somebody would rely on', async () => {
+    const store = open();
+    await store.append('s', [say('kept')]);
+    rmSync(file);
+    await expect(store.append('s', [say('lost')])).rejects.toEqual(failing('store-removed'));
+    const other = openSessionLogStore(file, { clock: systemClock, ids: systemIds });
+    opened.push(other);
+    await expect(store.newFence('s')).rejects.toEqual(failing('store-removed'));
+    expect(await other.head('s')).toMatchObject({ seq: 0, fence: 0 });
+  });
+
+  it('is a file: a folder under its name is said so', () => {
+    expect(() => openSessionLogStore(dir, { clock: systemClock, ids: systemIds })).toThrow(
+      expect.objectContaining({ code: 'store-unwritable', message: expect.stringContaining('not a file') }),
+    );
   });
 
   it('refuses tables of ours that are newer', async () => {

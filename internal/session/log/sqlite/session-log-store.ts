@@ -7,17 +7,18 @@ import type { ChainedRecord } from '../../../protocol/hash-chain.ts';
 import { SessionDeletedError, UnknownLogError } from '../errors.ts';
 import { FollowHub, type TimedRecord } from '../follow.ts';
 import type { HarnessTable } from '../harness-table.ts';
-import type {
-  AppendOptions,
-  FollowItem,
-  FollowOptions,
-  ForkOptions,
-  ListOptions,
-  LogHead,
-  NewSessionRow,
-  ReadRange,
-  SessionLogStore,
-  SessionRow,
+import {
+  type AppendOptions,
+  type FollowItem,
+  type FollowOptions,
+  type ForkOptions,
+  type ListOptions,
+  type LogHead,
+  type NewSessionRow,
+  PAGE_BYTES,
+  type ReadRange,
+  type SessionLogStore,
+  type SessionRow,
 } from '../session-log.ts';
 import { UniqueNanos } from '../unique-nanos.ts';
 import { AppendBatch } from './append-batch.ts';
@@ -51,8 +52,6 @@ export const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_LIMIT = 500;
 /** Read at once between two turns of the event loop. */
 const SLICE_RECORDS = 500;
-/** A follower's page ends here, whatever its records weigh. */
-const FOLLOW_PAGE_BYTES = 4 * 1024 * 1024;
 const REMOVED_AT_ONCE = 1_000;
 
 /** Session logs in one SQLite file, shared by any number of processes. */
@@ -149,7 +148,11 @@ export class SqliteSessionLogStore implements SessionLogStore {
   }
 
   async read(uid: string, range: ReadRange): Promise<readonly ChainedRecord[]> {
-    const { from = 1, to = Number.MAX_SAFE_INTEGER, limit = DEFAULT_LIMIT } = range;
+    const { from = 1, to = Number.MAX_SAFE_INTEGER, limit = DEFAULT_LIMIT, maxBytes } = range;
+    if (maxBytes !== undefined) {
+      const bounds = { to, limit: Math.min(limit, SLICE_RECORDS), maxBytes };
+      return this.#read(() => this.#records.boundedPage(uid, from, bounds));
+    }
     const records: ChainedRecord[] = [];
     for (let next = from; records.length < limit; ) {
       const slice = Math.min(SLICE_RECORDS, limit - records.length);
@@ -246,7 +249,7 @@ export class SqliteSessionLogStore implements SessionLogStore {
 
   #timedPage(uid: string, from: number, limit: number): Promise<readonly TimedRecord[]> {
     return this.#read(() =>
-      this.#records.timed(uid, this.#records.boundedPage(uid, from, limit, FOLLOW_PAGE_BYTES)),
+      this.#records.timed(uid, this.#records.boundedPage(uid, from, { limit, maxBytes: PAGE_BYTES })),
     );
   }
 

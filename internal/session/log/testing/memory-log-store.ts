@@ -100,11 +100,18 @@ export class MemoryLogStore implements SessionLogStore {
 
   async read(
     uid: string,
-    { from = 1, to, limit = DEFAULT_PAGE }: ReadRange,
+    { from = 1, to, limit = DEFAULT_PAGE, maxBytes = Number.POSITIVE_INFINITY }: ReadRange,
   ): Promise<readonly ChainedRecord[]> {
     const stored = this.#logs.get(uid)?.stored ?? [];
     const end = Math.min(to ?? stored.length, Math.max(from, 1) - 1 + limit);
-    return stored.slice(Math.max(from, 1) - 1, end).map(({ record }) => record);
+    const page: ChainedRecord[] = [];
+    let bytes = 0;
+    for (const { record } of stored.slice(Math.max(from, 1) - 1, end)) {
+      if (bytes >= maxBytes) break;
+      page.push(record);
+      bytes += toBinary(EventSchema, record.event).length;
+    }
+    return page;
   }
 
   async *follow(uid: string, options: FollowOptions): AsyncIterable<FollowItem> {

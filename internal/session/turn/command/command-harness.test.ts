@@ -163,6 +163,13 @@ describe('a program that misbehaves gives one clear error', () => {
     expect((await failureOf(endless)).message).toContain('printed more than 1000000 bytes and was ended');
   });
 
+  it('prints more than one answer may be: it is ended, not collected', async () => {
+    const line = `const line = 'z'.repeat(1024 * 1024 - 1) + '\\n'; for (let n = 0; n < 40; n += 1) process.stdout.write(line)`;
+    expect((await failureOf(harness('shell', line))).message).toContain(
+      `printed more than ${32 * 1024 * 1024}`,
+    );
+  });
+
   it('hangs: at its deadline, and when it says nothing', async () => {
     const stuck = `process.on('SIGTERM', () => process.exit(0)); console.log('begun'); setInterval(() => {}, 1000)`;
     const abort = new AbortController();

@@ -188,7 +188,7 @@ class CommandTurn {
       clock: this.#deps.clock,
       turnTimeoutMs: this.#spec.turnTimeoutMs ?? TURN_TIMEOUT_MS,
       idleTimeoutMs: this.#spec.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
-      maxOutputBytes: this.#spec.maxOutputBytes ?? MAX_OUTPUT_BYTES,
+      maxOutputBytes: this.#spec.maxOutputBytes ?? this.#dialect.maxOutputBytes ?? MAX_OUTPUT_BYTES,
       started: (leader) => this.#ledger.started(session, token, leader),
       line: async (text, said) => {
         for (const effect of parser.line(text)) await recorder.apply(effect);

@@ -27,7 +27,7 @@ export interface CommandSpec {
   readonly turnTimeoutMs?: number;
   /** A program that says nothing for longer, and has no tool at work, is ended; 10 minutes unless told. */
   readonly idleTimeoutMs?: number;
-  /** Of one turn's standard output; 256 MiB unless told. */
+  /** Of one turn's standard output; 256 MiB unless told, 32 MiB where it is the answer itself. */
   readonly maxOutputBytes?: number;
   /** When the program no longer knows its conversation, begin a new one that carries the old one as text. */
   readonly freshStart?: boolean;

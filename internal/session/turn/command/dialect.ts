@@ -119,6 +119,8 @@ export interface Dialect {
   readonly forkSafe: boolean;
   /** Absent: the program remembers nothing between turns. */
   readonly conversations?: Conversations;
+  /** Of one turn's standard output, unless told; absent where what is printed becomes many records. */
+  readonly maxOutputBytes?: number;
   /** May be run without anything to say. */
   readonly acceptsEmptyPrompt: boolean;
   argv(args: readonly string[], mode: RunMode): readonly string[];
