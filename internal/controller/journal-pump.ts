@@ -57,10 +57,14 @@ export class JournalPump {
       const last = page.at(-1);
       if (!last) return;
       const delivery = await this.#opened();
+      // One wait for the disk carries the rows before it; a log that refuses what it is told does not wait.
+      const carrier = page.findLast((row) => (row.body as OutboxBody).facts.length > 0);
+      let isRefused = false;
       for (const row of page) {
         await this.#lastWords(row);
-        const outcome = await delivery.deliver(row, row === last ? 'full' : 'group');
+        const outcome = await delivery.deliver(row, row === carrier || isRefused ? 'full' : 'group');
         if (outcome.kind === 'refused') this.#options.trouble(outcome.error);
+        isRefused ||= outcome.kind === 'refused';
       }
       await db.write(() => db.outbox.delivered(last.num));
     }

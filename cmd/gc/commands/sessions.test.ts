@@ -207,6 +207,11 @@ describe('answers', () => {
     const uid = await made('--harness', 'goes-away');
     await sessions(['exec', uid, 'go']);
     await peer.close();
+    const other = await made('--harness', 'goes-away');
+    const unbegun = await sessions(['exec', other, 'go']);
+    // Nothing was begun: there is nothing to resume.
+    expect([unbegun.code, unbegun.out]).toEqual([1, '']);
+    expect(unbegun.err).toContain(`next: gc sessions exec ${other} "what to do"\n`);
     const answered = await sessions(['deny', uid]);
     expect([answered.code, answered.out]).toEqual([1, `denied ${uid} seq=6\n`]);
     expect(answered.err).toContain('the decision is committed (record 6), but the session did not go on');
