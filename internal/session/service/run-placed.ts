@@ -199,10 +199,11 @@ function turnContext(
   fence: number,
   recorded: { any: boolean },
 ): TurnContext {
-  const { turnLog, model, tools, blobs, clock, ids } = context;
+  const { turnLog, facts, model, tools, blobs, clock, ids } = context;
   return {
     uid,
     log: turnLog,
+    viewUpTo: (seq) => facts.upTo(uid, seq),
     harness: placement.harness,
     harnessName: placement.name,
     model,

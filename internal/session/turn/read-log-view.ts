@@ -47,6 +47,16 @@ export async function readWholeLog(
   return { records, view: analyzer.view() };
 }
 
+/** All records of a log, in order. */
+export async function readRecords(
+  log: Pick<SessionLog, 'read'>,
+  uid: string,
+): Promise<readonly ChainedRecord[]> {
+  const records: ChainedRecord[] = [];
+  for await (const record of recordsOf(log, uid, { from: 1 })) records.push(record);
+  return records;
+}
+
 async function* recordsOf(
   log: Pick<SessionLog, 'read'>,
   uid: string,

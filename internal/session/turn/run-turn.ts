@@ -4,7 +4,7 @@ import { describeHarness } from './describe-harness.ts';
 import { driveTurn } from './drive-turn.ts';
 import { EffectLog } from './effect-log.ts';
 import { historyUpTo } from './history.ts';
-import { readWholeLog } from './read-log-view.ts';
+import { readLogView, readRecords } from './read-log-view.ts';
 import { type Invocation, type TurnContext, TurnError, type TurnOutcome } from './turn.ts';
 
 /**
@@ -20,7 +20,8 @@ export async function runTurn(
   signal: AbortSignal,
 ): Promise<TurnOutcome> {
   const { uid, log, ids } = context;
-  const { records, view } = await readWholeLog(log, uid, 'latest');
+  const records = await readRecords(log, uid);
+  const view = await (context.viewUpTo?.(records.length) ?? readLogView(log, uid, { to: records.length }));
   if (view.blockingApproval) throw approvalBlocked(uid, view.blockingApproval.call.tool);
   const descriptor = await describeHarness(context, signal);
 

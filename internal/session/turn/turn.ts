@@ -6,6 +6,7 @@ import type { ChainedRecord } from '../../protocol/hash-chain.ts';
 import type { BlobStore } from '../log/blobs/blob-store.ts';
 import type { SessionLog } from '../log/session-log.ts';
 import type { Harness, ModelProvider, ToolExecutor } from './harness.ts';
+import type { LogView } from './log-view.ts';
 
 /** Sees what a turn commits, in the order of its commits, and what is said between. Must not throw. */
 export interface TurnObserver {
@@ -28,6 +29,8 @@ export interface TurnContext {
    */
   readonly blobs?: Pick<BlobStore, 'put'>;
   readonly observer: TurnObserver;
+  /** What the log says up to a record, from somebody who keeps it up to date; absent: it is read again. */
+  readonly viewUpTo?: (seq: number) => Promise<LogView>;
   /** The incarnation that writes. */
   readonly fence: number;
   readonly clock: Clock;
