@@ -1,8 +1,7 @@
 import { ChainBrokenError, ChainWalk } from '../../protocol/hash-chain.ts';
+import { recordsOf } from './browse-pages.ts';
 import { LogCorruptError } from './errors.ts';
-import { PAGE_BYTES, type SessionLog } from './session-log.ts';
-
-const PAGE_RECORDS = 500;
+import type { SessionLog } from './session-log.ts';
 
 export interface VerifiedLog {
   readonly records: number;
@@ -18,12 +17,7 @@ export async function verifyLog(store: Pick<SessionLog, 'head' | 'read'>, uid: s
   const walk = new ChainWalk();
   const head = await store.head(uid);
   try {
-    for (;;) {
-      const range = { from: walk.seq + 1, to: head.seq, limit: PAGE_RECORDS, maxBytes: PAGE_BYTES };
-      const page = await store.read(uid, range);
-      if (page.length === 0) break;
-      for (const record of page) walk.check(record);
-    }
+    for await (const record of recordsOf(store, uid, { to: head.seq })) walk.check(record);
   } catch (error) {
     if (error instanceof ChainBrokenError) throw new LogCorruptError(uid, error.seq, error.message, error);
     throw error;

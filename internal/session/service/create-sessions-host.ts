@@ -1,11 +1,6 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Ids } from '../../platform/ids.ts';
 import { SessionSchema } from '../../protocol/generated/agentsessions/v1/session_pb.ts';
 import { create } from '../../protocol/protobuf.ts';
-import type { BlobStore } from '../log/blobs/blob-store.ts';
 import { rememberingLog } from '../log/remembered-records.ts';
-import type { SessionLogStore } from '../log/session-log.ts';
-import type { ModelProvider, ToolExecutor } from '../turn/harness.ts';
 import { approve } from './approve.ts';
 import { cancel } from './cancel.ts';
 import { createSession } from './create-session.ts';
@@ -13,33 +8,16 @@ import { deleteSession } from './delete-session.ts';
 import { type Doing, refuseWhenInterrupted } from './error-table.ts';
 import { exec } from './exec.ts';
 import { fork } from './fork.ts';
-import type { HarnessRoster } from './harness-roster.ts';
-import { type HostContext, required } from './host-context.ts';
+import { type HostContext, required, type SessionsHostOptions } from './host-context.ts';
 import { listSessions } from './list-sessions.ts';
 import { LogFacts } from './log-facts.ts';
-import { operation, type ServiceLog, streamOperation } from './operation-log.ts';
+import { operation, streamOperation } from './operation-log.ts';
 import { replaySession } from './replay-session.ts';
 import { resume } from './resume.ts';
 import { SessionGuard } from './session-guard.ts';
 import { currentSession, sessionOf } from './session-view.ts';
 import type { CallSignal, SessionsHost } from './sessions-host.ts';
 import { suspend } from './suspend.ts';
-
-export interface SessionsHostOptions {
-  readonly store: SessionLogStore;
-  readonly roster: HarnessRoster;
-  /** Answers the model calls of every harness. */
-  readonly model: ModelProvider;
-  /** Carries out the tool calls of harnesses; without one they fail. */
-  readonly tools?: ToolExecutor;
-  /** Takes what is too large for a log of what harnesses report that act by themselves; without it the log does. */
-  readonly blobs?: Pick<BlobStore, 'put'>;
-  /** Of sessions that name none, and what is listed when no project is asked for. */
-  readonly project: string;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: ServiceLog;
-}
 
 /** The one host of sessions in this process: two on one store are kept apart by the log alone. */
 export function createSessionsHost(options: SessionsHostOptions): SessionsHost {

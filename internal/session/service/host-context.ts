@@ -10,20 +10,27 @@ import type { ServiceLog } from './operation-log.ts';
 import type { SessionGuard } from './session-guard.ts';
 import { ServiceError } from './sessions-host.ts';
 
-/** What every call of the service is carried out with. */
-export interface HostContext {
+/** What a host is made with. */
+export interface SessionsHostOptions {
   readonly store: SessionLogStore;
-  /** The store's logs for turns, which read them whole each time. */
-  readonly turnLog: SessionLog;
   readonly roster: HarnessRoster;
+  /** Answers the model calls of every harness. */
   readonly model: ModelProvider;
+  /** Carries out the tool calls of harnesses; without one they fail. */
   readonly tools?: ToolExecutor;
+  /** Takes what is too large for a log of what harnesses report that act by themselves; without it the log does. */
   readonly blobs?: Pick<BlobStore, 'put'>;
-  /** Of sessions that name none. */
+  /** Of sessions that name none, and what is listed when no project is asked for. */
   readonly project: string;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: ServiceLog;
+}
+
+/** What every call of the service is carried out with. */
+export interface HostContext extends SessionsHostOptions {
+  /** The store's logs for turns, which read them whole each time. */
+  readonly turnLog: SessionLog;
   readonly guard: SessionGuard;
   readonly facts: LogFacts;
 }

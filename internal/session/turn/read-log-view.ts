@@ -1,9 +1,6 @@
 import type { ChainedRecord } from '../../protocol/hash-chain.ts';
-import { PAGE_BYTES, type SessionLog } from '../log/session-log.ts';
+import { type LogReader, recordsOf } from '../log/browse-pages.ts';
 import { LogAnalyzer, type LogView } from './log-view.ts';
-
-/** Records per read; other work of the process goes on between. */
-const PAGE_RECORDS = 500;
 
 /**
  * What a log says, all pages of it, without the contents of its turns.
@@ -11,7 +8,7 @@ const PAGE_RECORDS = 500;
  * @throws TurnError `invalid-log`
  */
 export async function readLogView(
-  log: Pick<SessionLog, 'read'>,
+  log: LogReader,
   uid: string,
   options: { readonly to?: number } = {},
 ): Promise<LogView> {
@@ -23,7 +20,7 @@ export async function readLogView(
 /** Gives an analyzer what it has not seen yet. @throws TurnError `invalid-log` */
 export async function catchUp(
   analyzer: LogAnalyzer,
-  log: Pick<SessionLog, 'read'>,
+  log: LogReader,
   uid: string,
   options: { readonly to?: number } = {},
 ): Promise<void> {
@@ -34,40 +31,19 @@ export async function catchUp(
 
 /** A whole log and what it says. @throws TurnError `invalid-log` */
 export async function readWholeLog(
-  log: Pick<SessionLog, 'read'>,
+  log: LogReader,
   uid: string,
   keep: 'all' | 'latest',
 ): Promise<{ readonly records: readonly ChainedRecord[]; readonly view: LogView }> {
   const analyzer = new LogAnalyzer({ uid, keep });
-  const records: ChainedRecord[] = [];
-  for await (const record of recordsOf(log, uid, { from: 1 })) {
-    analyzer.add(record);
-    records.push(record);
-  }
+  const records = await readRecords(log, uid);
+  for (const record of records) analyzer.add(record);
   return { records, view: analyzer.view() };
 }
 
 /** All records of a log, in order. */
-export async function readRecords(
-  log: Pick<SessionLog, 'read'>,
-  uid: string,
-): Promise<readonly ChainedRecord[]> {
+export async function readRecords(log: LogReader, uid: string): Promise<readonly ChainedRecord[]> {
   const records: ChainedRecord[] = [];
-  for await (const record of recordsOf(log, uid, { from: 1 })) records.push(record);
+  for await (const record of recordsOf(log, uid)) records.push(record);
   return records;
-}
-
-async function* recordsOf(
-  log: Pick<SessionLog, 'read'>,
-  uid: string,
-  range: { readonly from: number; readonly to?: number },
-): AsyncIterable<ChainedRecord> {
-  let { from } = range;
-  for (;;) {
-    const page = await log.read(uid, { ...range, from, limit: PAGE_RECORDS, maxBytes: PAGE_BYTES });
-    yield* page;
-    const last = page.at(-1);
-    if (!last || last.seq === range.to) return;
-    from = last.seq + 1;
-  }
 }

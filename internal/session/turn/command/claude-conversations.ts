@@ -1,12 +1,12 @@
-import { open, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ensurePrivateDir, writeFileAtomic } from '../../../platform/atomic-file.ts';
 import { ClaudeTranscriptReader, projectSlugs } from '../../transcript/claude-reader.ts';
-import { readJsonl } from '../../transcript/jsonl-lines.ts';
 import { effectsOfMessage, isSynthetic } from './claude-blocks.ts';
+import { entriesOf } from './conversation-entries.ts';
 import type { Conversations, Happened, Place, Tail } from './dialect.ts';
 import { CommandError } from './errors.ts';
-import { type Fields, fieldsOf, isFields, listOf, textIn, wellFormed } from './lenient-json.ts';
+import { type Fields, fieldsOf, listOf, textIn, wellFormed } from './lenient-json.ts';
 
 const SUFFIX = '.jsonl';
 const OWNER_ONLY = 0o600;
@@ -58,17 +58,6 @@ async function locate(place: Place, conversation: string): Promise<string | unde
   });
   // What it keeps as "the last conversation" of a folder may be another one.
   return file !== undefined && basename(file) === conversation + SUFFIX ? file : undefined;
-}
-
-async function* entriesOf(file: string): AsyncGenerator<Fields, void, undefined> {
-  const handle = await open(file, 'r');
-  try {
-    for await (const line of readJsonl(handle)) {
-      if (line.kind === 'line' && isFields(line.value)) yield line.value;
-    }
-  } finally {
-    await handle.close();
-  }
 }
 
 /** What was said or done by a person, by the model, or by a tool; not what the program notes for itself. */

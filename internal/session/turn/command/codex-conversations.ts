@@ -1,14 +1,13 @@
-import { open, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { writeFileAtomic } from '../../../platform/atomic-file.ts';
 import { codeOf } from '../../../platform/errors.ts';
-import { readJsonl } from '../../transcript/jsonl-lines.ts';
+import { entriesOf } from './conversation-entries.ts';
 import type { Conversations, Happened, Place, Tail } from './dialect.ts';
 import { CommandError } from './errors.ts';
 import {
   type Fields,
   fieldsOf,
-  isFields,
   listOf,
   loggableObject,
   textIn,
@@ -72,17 +71,6 @@ async function locate(place: Place, conversation: string): Promise<string | unde
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
-  }
-}
-
-async function* entriesOf(file: string): AsyncGenerator<Fields, void, undefined> {
-  const handle = await open(file, 'r');
-  try {
-    for await (const line of readJsonl(handle)) {
-      if (line.kind === 'line' && isFields(line.value)) yield line.value;
-    }
-  } finally {
-    await handle.close();
   }
 }
 
