@@ -139,5 +139,15 @@ export function descriptorsOf(pid: number): Readonly<Record<string, string>> {
   return Object.fromEntries(readdirSync(dir).map((fd) => [fd, readlinkSync(join(dir, fd))]));
 }
 
+/**
+ * The program `sleep` runs and waits in its timer. Its name alone does not tell that: for a moment after the exec the
+ * loader still has the C library's file open.
+ */
+export function sleeps(pid: number): boolean {
+  if (readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'sleep') return false;
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('S');
+}
+
 /** A zombie that nobody has collected yet is not alive. */
 export const isAlive = (pid: number): boolean => identityOf(pid) !== undefined;
