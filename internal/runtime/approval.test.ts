@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { approvalId, approvalKey, parseApproval } from './approval.ts';
-import { lookAtText } from './screen.ts';
+import { lookAt, lookAtText } from './screen.ts';
 
 const classic = (header: string, tail = ''): string =>
   ['❯ do it', '', header, '  ⎿  Running…', '', ' This command requires approval', '', tail].join('\n');
@@ -70,6 +70,14 @@ describe('parseApproval, framed layout', () => {
   it('has the same id whether the header above has scrolled away or not', () => {
     const bare = box([' Bash command', '', '   ls', '   Lists files']);
     expect(parse(bare)?.id).toBe(parse(`● Bash(ls)\n${bare}`)?.id);
+  });
+
+  it('is nothing once the program cleared its screen, which a terminal keeps above it', () => {
+    const lines = [...box([' Bash command', '', '   ls']).split('\n'), ...Array<string>(10).fill('')];
+    const seen = (visibleRows: number) =>
+      parseApproval(lookAt({ lines, visibleRows, cursor: undefined, bracketedPaste: undefined }));
+    expect(seen(10)).toBeUndefined();
+    expect(seen(lines.length)).toBeDefined();
   });
 
   it('knows other questions by their form', () => {

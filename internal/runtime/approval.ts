@@ -62,6 +62,8 @@ function boxedApproval(look: Look, trigger: number): Approval | undefined {
   const first = menu?.options[0];
   const last = menu?.options.at(-1);
   if (!menu || !first || !last || first.index - trigger > TRIGGER_TO_MENU_LINES) return undefined;
+  // A program that clears its whole screen puts an answered question above it: nobody can answer it there.
+  if (last.index < look.visibleFrom) return undefined;
   const below = look.lines.slice(last.index + 1).filter((line) => line !== '' && !/^\s*[╰─]/u.test(line));
   if (below.length > MAX_LINES_BELOW_MENU || below.some((line) => /^[❯›]/u.test(line))) return undefined;
   const top = look.lines.slice(0, trigger).findLastIndex((line) => RULE.test(line) || BOX_TOP.test(line));

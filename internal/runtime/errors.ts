@@ -65,10 +65,10 @@ export class InteractionUnsupportedError extends GcError {
   }
 }
 
-/** @public Part of the contract; nothing of this version asks for it yet. */
 export class AttachUnsupportedError extends GcError {
-  constructor(provider: string) {
-    super('attach-unsupported', `${provider} provider does not support attach`);
+  constructor(provider: string, next?: string) {
+    const message = `${provider} provider does not support attach`;
+    super('attach-unsupported', message, next === undefined ? {} : { next });
   }
 }
 
@@ -79,9 +79,14 @@ export class RuntimeUnavailableError extends GcError {
   }
 }
 
-/** `exit 1`, `signal SIGKILL`, or `unknown exit`. */
+/** `exit 1`, `signal SIGKILL`, `OOMKilled (exit 137)`, or `unknown exit`. */
 export function describeExit(exit: ExitInfo): string {
+  const how = howItEnded(exit);
+  if (!exit.reason) return how ?? 'unknown exit';
+  return how === undefined ? exit.reason : `${exit.reason} (${how})`;
+}
+
+function howItEnded(exit: ExitInfo): string | undefined {
   if (exit.signal) return `signal ${exit.signal}`;
-  if (exit.code !== undefined) return `exit ${exit.code}`;
-  return 'unknown exit';
+  return exit.code === undefined ? undefined : `exit ${exit.code}`;
 }

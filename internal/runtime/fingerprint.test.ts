@@ -103,6 +103,7 @@ const FIELDS: { readonly [K in keyof RuntimeConfig]: readonly ['core' | 'live' |
     packOverlayDirs: ['out', ['/other']],
     promptSuffix: ['out', "'other'"],
     promptFlag: ['out', '--other'],
+    conversation: ['out', 'other'],
     pty: ['out', false],
     setupTimeoutMs: ['out', 1],
   };

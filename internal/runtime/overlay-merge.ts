@@ -16,6 +16,8 @@ const MERGEABLE: ReadonlySet<string> = new Set([
   '.github/hooks/gascity.json',
 ]);
 
+export const mergeablePaths = (): readonly string[] => [...MERGEABLE];
+
 export function isMergeable(relativePath: string): boolean {
   return MERGEABLE.has(relativePath);
 }

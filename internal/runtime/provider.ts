@@ -172,6 +172,8 @@ export interface Observation {
   readonly processNames: readonly string[] | undefined;
   /** The session's metadata that identifies it: GC_SESSION_ID, GC_INSTANCE_TOKEN and drain keys at least. */
   readonly meta: Readonly<Record<string, string>>;
+  /** What keeps the session from working, in the back end's words: `ImagePullBackOff: ...`. For people. */
+  readonly note?: string;
 }
 
 export type Liveness =
@@ -184,19 +186,44 @@ export interface ExitInfo {
   readonly code?: number;
   /** `SIGKILL`, `SIGTERM` ... */
   readonly signal?: string;
+  /** Why, where the back end knows more than a code: `OOMKilled`, `Evicted: node was low on memory`, `deleted`. */
+  readonly reason?: string;
 }
 
 /** What `observe` answers: either everything, or that it could not tell anything. */
 export type Survey =
-  | { readonly kind: 'seen'; readonly sessions: ReadonlyMap<string, Observation> }
+  | {
+      readonly kind: 'seen';
+      readonly sessions: ReadonlyMap<string, Observation>;
+      /** Of a provider with several back ends: those that were not seen, each with what it answered instead. */
+      readonly unseen?: readonly UnseenPart[];
+    }
+  | Unseen;
+
+export type Unseen =
   /** The server or host is proven gone: every session of it is gone too, together. */
   | { readonly kind: 'infrastructure-gone'; readonly what: string }
   | { readonly kind: 'unknown'; readonly reason: string };
+
+/** A back end that was not seen, and the sessions that this says something about. */
+export interface UnseenPart {
+  readonly answer: Unseen;
+  /** It is the one that has, or had, a session of this name. Asked only for names that are not among those seen. */
+  holds(name: string): boolean;
+}
+
+/** What a survey says of a session that it did not see; `undefined`: there is none of this name. */
+export function unseenAnswer(survey: Extract<Survey, { kind: 'seen' }>, name: string): Unseen | undefined {
+  const answers = (survey.unseen ?? []).filter((part) => part.holds(name)).map((part) => part.answer);
+  return answers.find((answer) => answer.kind === 'unknown') ?? answers[0];
+}
 
 export type RuntimeEvent =
   | { readonly kind: 'exited'; readonly name: string; readonly exit: ExitInfo; readonly lastLines: string }
   | { readonly kind: 'activity'; readonly name: string }
   | { readonly kind: 'attached' | 'detached'; readonly name: string }
+  /** What it asks a person, or what keeps it from working, is different. */
+  | { readonly kind: 'changed'; readonly name: string }
   /** One event for all sessions that went with it. */
   | { readonly kind: 'infrastructure-gone'; readonly what: string };
 
@@ -233,6 +260,10 @@ export interface InteractionResponse {
 export interface InteractionProvider extends Provider {
   /** @throws InteractionUnsupportedError */
   pending(name: string): Promise<PendingInteraction | undefined>;
+  /**
+   * Answers the question that `request_id` names, else the one that waits. Each is answered once.
+   * @throws GcError `interaction-changed` or `already-answered` when the one that is named does not wait any more; `unknown-action`
+   */
   respond(name: string, response: InteractionResponse): Promise<void>;
 }
 
@@ -250,10 +281,47 @@ export interface ContinuingProvider extends Provider {
 
 /** Metadata key: how far a start has come, one of `created`, `prompting`, `prompted`, `ready`. */
 export const META_START_PHASE = 'GC_START_PHASE';
+/** Metadata key: the agent's own id of its conversation, where the provider speaks a protocol that tells it. */
+export const META_CONVERSATION = 'GC_CONVERSATION';
 export const META_INSTANCE_TOKEN = 'GC_INSTANCE_TOKEN';
 
 export interface SleepCapableProvider extends Provider {
   sleepCapability(name: string): SleepCapability;
+}
+
+/**
+ * Delegates each session to one of several back ends. Which one is told before a start, kept with the session's record,
+ * and told again by whoever finds the session there later.
+ */
+export interface RoutingProvider extends Provider {
+  /** Sends the session to the back end of this kind from now on; `''`: to the default. */
+  routeTo(name: string, route: string): void;
+  /** Where the session goes: a kind of the back ends behind it, `''` for the default. */
+  routeOf(name: string): string;
+  /** The back end that runs the session, asked of all of them; `undefined`: none does, or it could not be told. */
+  findRoute(name: string): Promise<string | undefined>;
+}
+
+/** What a session uses of its machine. */
+export interface SessionUsage {
+  /** Memory of its own and its part of what is shared, bytes. */
+  readonly memoryBytes: number;
+  /** Time on a processor since it began, milliseconds; `undefined`: only the rate is known. */
+  readonly cpuMs: number | undefined;
+  /** Of one core, now: 1 is a whole core; `undefined`: only the sum is known. */
+  readonly cpuShare: number | undefined;
+}
+
+/** Knows what sessions use where their processes cannot be looked at from here. */
+export interface MeasuringProvider extends Provider {
+  /** One call for all; a session that could not be measured is left out. @throws RuntimeUnavailableError */
+  usage(): Promise<ReadonlyMap<string, SessionUsage>>;
+}
+
+/** Looks at what a start will need before the first one, once for the whole city. */
+export interface CheckingProvider extends Provider {
+  /** @throws GcError `image-missing` ... with what to do */
+  checkImage(image: string): Promise<void>;
 }
 
 /** Holds connections or children that must be let go. Sessions are not touched. */
@@ -274,4 +342,13 @@ export const canContinueStart = (p: Provider): p is ContinuingProvider =>
 /** @public Part of the contract; nothing of this version asks for it yet. */
 export const canSleep = (p: Provider): p is SleepCapableProvider =>
   'sleepCapability' in p && typeof p.sleepCapability === 'function';
+/** @public Part of the contract. */
+export const canRoute = (p: Provider): p is RoutingProvider =>
+  'routeTo' in p && typeof p.routeTo === 'function';
+/** @public Part of the contract. */
+export const canMeasure = (p: Provider): p is MeasuringProvider =>
+  'usage' in p && typeof p.usage === 'function';
+/** @public Part of the contract. */
+export const canCheckImage = (p: Provider): p is CheckingProvider =>
+  'checkImage' in p && typeof p.checkImage === 'function';
 export const canClose = (p: Provider): p is ClosableProvider => 'close' in p && typeof p.close === 'function';

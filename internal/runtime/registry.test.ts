@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FakeClock } from '../platform/fake-clock.ts';
-import { failProvider } from './fail.ts';
-import { FakeProvider } from './fake.ts';
-import { chooseProvider, createProvider, type ProviderQuestion, providerName } from './registry.ts';
+import { chooseProvider, type ProviderQuestion, providerName, scriptOf } from './registry.ts';
 
 const choose = (over: Partial<ProviderQuestion>) =>
   chooseProvider({ env: {}, configProvider: '', tmuxOnPath: false, recorded: undefined, ...over });
@@ -27,22 +24,22 @@ describe('chooseProvider', () => {
     expect(() => choose({ configProvider: 'zzzzzzzzz' })).toThrow(/unknown provider "zzzzzzzzz"$/);
   });
 
-  it.each(['acp', 'k8s', 'hybrid', 'exec:./script'])('%s comes later', (name) => {
-    expect(() => providerName(name, 'GC_SESSION')).toThrow(`GC_SESSION: the provider "${name}" comes later`);
+  it.each(['acp', 'k8s', 'hybrid', 'subprocess', 'tmux'])('%s is one of them', (name) => {
+    expect(providerName(name, 'GC_SESSION')).toBe(name);
   });
-});
 
-describe('createProvider', () => {
-  it('calls the one factory', async () => {
-    const clock = new FakeClock();
-    const refuse = () => Promise.reject(new Error('not this one'));
-    const factories = {
-      tmux: refuse,
-      subprocess: refuse,
-      fake: async () => new FakeProvider(clock),
-      fail: async () => failProvider(clock),
-    };
-    expect((await createProvider({ name: 'fake', chosenBy: 'config' }, factories)).kind).toBe('fake');
-    expect((await createProvider({ name: 'fail', chosenBy: 'config' }, factories)).kind).toBe('fail');
+  it('keeps the text of a script, whatever it looks like', () => {
+    expect(providerName('exec:./tmux', 'GC_SESSION')).toBe('exec:./tmux');
+    const chosen = choose({ env: { GC_SESSION: ' exec:/opt/My Scripts/s --x ' } });
+    expect(chosen).toEqual({ name: 'exec:/opt/My Scripts/s --x', chosenBy: 'GC_SESSION' });
+    expect(scriptOf('exec:exec:x')).toBe('exec:x');
+  });
+
+  it.each(['exec:', 'exec: '])('%j names no script', (name) => {
+    expect(() => providerName(name, '[session] provider')).toThrow('[session] provider: "exec:');
+  });
+
+  it.each(['Exec:./x', 'exec', 'ACP', 'kubernetes'])('%s is none', (name) => {
+    expect(() => providerName(name, 'GC_SESSION')).toThrow(`GC_SESSION: unknown provider "${name}"`);
   });
 });

@@ -1,14 +1,14 @@
 import { editDistance } from '../platform/edit-distance.ts';
 import { GcError } from '../platform/errors.ts';
-import type { Provider } from './provider.ts';
 
-/** Provider names that this version runs. */
-export const PROVIDER_NAMES = ['tmux', 'subprocess', 'fake', 'fail'] as const;
-export type ProviderName = (typeof PROVIDER_NAMES)[number];
+/** Provider names that are one word. A script is the other kind: `exec:<script>`. */
+const WORD_NAMES = ['tmux', 'subprocess', 'acp', 'k8s', 'hybrid', 'fake', 'fail'] as const;
+export const EXEC_PREFIX = 'exec:';
 
-/** Names of Gas City that have their place here but are not built yet. */
-const LATER_NAMES = ['acp', 'k8s', 'hybrid'] as const;
-const LATER_PREFIX = 'exec:';
+type WordName = (typeof WORD_NAMES)[number];
+/** The text after `exec:` is the script: a path, or the name of one that comes with the program or is on the PATH. */
+export type ExecProviderName = `${typeof EXEC_PREFIX}${string}`;
+export type ProviderName = WordName | ExecProviderName;
 
 export interface ProviderChoice {
   readonly name: ProviderName;
@@ -25,9 +25,9 @@ export interface ProviderQuestion {
 }
 
 /**
- * Which provider runs a city: what its living sessions run in, else GC_SESSION, else the config, else tmux when it is
- * on the PATH, else subprocess.
- * @throws GcError `unknown-provider` with the nearest name, `provider-not-available` for one that comes later.
+ * Which provider runs a city: what its living sessions run in, else GC_SESSION, else the config, else tmux when it is on
+ * the PATH, else subprocess.
+ * @throws GcError `unknown-provider` with the nearest name, `no-exec-script`
  */
 export function chooseProvider(question: ProviderQuestion): ProviderChoice {
   const fromEnv = (question.env['GC_SESSION'] ?? '').trim();
@@ -41,42 +41,39 @@ export function chooseProvider(question: ProviderQuestion): ProviderChoice {
 
 /** The name as one of ours. `where` it was read goes into the error. */
 export function providerName(name: string, where: string): ProviderName {
-  const known = PROVIDER_NAMES.find((candidate) => candidate === name);
-  if (known) return known;
-  if (name.startsWith(LATER_PREFIX) || LATER_NAMES.some((later) => later === name)) {
-    throw new GcError(
-      'provider-not-available',
-      `${where}: the provider "${name}" comes later in this version`,
-      {
-        next: `use one of: ${PROVIDER_NAMES.join(', ')}`,
-      },
-    );
+  if (isExecName(name)) {
+    if (scriptOf(name).trim() !== '') return name;
+    throw new GcError('no-exec-script', `${where}: "${name}" names no script`, {
+      next: 'write exec:<script>, such as exec:./my-sessions',
+    });
   }
+  const known = WORD_NAMES.find((candidate) => candidate === name);
+  if (known) return known;
   const nearest = nearestName(name);
   throw new GcError(
     'unknown-provider',
     `${where}: unknown provider "${name}"${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`,
-    { next: `use one of: ${PROVIDER_NAMES.join(', ')}` },
+    { next: `use one of: ${WORD_NAMES.join(', ')}, ${EXEC_PREFIX}<script>` },
   );
 }
 
-export type ProviderFactories = Readonly<Record<ProviderName, () => Promise<Provider>>>;
+export function isExecName(name: string): name is ExecProviderName {
+  return name.startsWith(EXEC_PREFIX);
+}
 
-/** Makes the chosen provider. The factories come from the composing program: nothing here knows an implementation. */
-export async function createProvider(
-  choice: ProviderChoice,
-  factories: ProviderFactories,
-): Promise<Provider> {
-  return await factories[choice.name]();
+/** What follows the prefix, as it was written. */
+export function scriptOf(name: ExecProviderName): string {
+  return name.slice(EXEC_PREFIX.length);
 }
 
 /** At most so many edits count as a slip. */
 const NEAR_EDITS = 3;
 
 function nearestName(name: string): string | undefined {
-  const ranked = [...PROVIDER_NAMES, ...LATER_NAMES]
-    .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate) }))
-    .sort((a, b) => a.edits - b.edits);
+  const ranked = WORD_NAMES.map((candidate) => ({
+    candidate,
+    edits: editDistance(name.toLowerCase(), candidate),
+  })).sort((a, b) => a.edits - b.edits);
   const [best] = ranked;
   return best && best.edits <= NEAR_EDITS && best.edits < best.candidate.length ? best.candidate : undefined;
 }

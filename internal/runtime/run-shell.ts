@@ -5,6 +5,8 @@ import type { ExitInfo } from './provider.ts';
 export interface ShellRequest {
   /** Given to `sh -c`. */
   readonly command: string;
+  /** A script of this machine that the command runs, for a shell elsewhere that cannot see it. */
+  readonly script?: string;
   /** `''`: where this process is. */
   readonly cwd: string;
   /** The whole environment of the command. */

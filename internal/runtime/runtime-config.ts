@@ -31,6 +31,11 @@ export interface RuntimeConfig {
   readonly promptSuffix: string;
   /** Placed before `promptSuffix`. */
   readonly promptFlag: string;
+  /**
+   * The agent's own id of the conversation to go on with, for providers that speak a protocol to it; `''`: a new one.
+   * Programs that take it as an argument have it in `command`. No fingerprint sees it.
+   */
+  readonly conversation: string;
   /** `false`: pipes instead of a terminal, where the provider has the choice. */
   readonly pty: boolean;
   /** Each pre_start, setup and live command may take this long, milliseconds. */
@@ -70,6 +75,7 @@ export const EMPTY_RUNTIME_CONFIG: RuntimeConfig = Object.freeze({
   fingerprintExtra: {},
   promptSuffix: '',
   promptFlag: '',
+  conversation: '',
   pty: true,
   setupTimeoutMs: DEFAULT_SETUP_TIMEOUT_MS,
 });

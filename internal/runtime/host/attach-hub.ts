@@ -80,6 +80,14 @@ export class AttachHub {
     };
   }
 
+  /** The screen has changed without output that could be passed on. */
+  redraw(): void {
+    for (const member of this.#members) {
+      member.live = false;
+      this.#drawSoon(member);
+    }
+  }
+
   /** A piece of output is on the screen: it goes to everyone who is up to date. */
   shown(piece: Buffer): void {
     for (const member of this.#members) {

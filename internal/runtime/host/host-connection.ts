@@ -22,6 +22,9 @@ const GREETING_TIMEOUT_MS = 10_000;
 /** A client that leaves this much unread is stuck; it is let go and may come back. */
 const UNREAD_LIMIT_BYTES = 16_777_216;
 
+/** Older clients do not know the event `changed`. */
+const CHANGED_SINCE = 2;
+
 export interface HostIdentity {
   readonly city: string;
   readonly incarnation: string;
@@ -37,6 +40,7 @@ export class HostConnection {
   readonly #greetingTimer: NodeJS.Timeout;
   readonly #pastes = new Map<string, string>();
   #greeted = false;
+  #version = 0;
   #watching = false;
   #attached: { readonly session: HostedSession; readonly terminal: AttachedTerminal } | undefined;
 
@@ -61,7 +65,8 @@ export class HostConnection {
   }
 
   event(event: HostEvent): void {
-    if (this.#watching) this.#send({ t: 'event', event });
+    if (!this.#watching || (event.kind === 'changed' && this.#version < CHANGED_SINCE)) return;
+    this.#send({ t: 'event', event });
   }
 
   #take(message: ClientMessage): void {
@@ -101,6 +106,7 @@ export class HostConnection {
       throw new GcError('wrong-city', `this session host belongs to the city ${this.#identity.city}`);
     }
     this.#greeted = true;
+    this.#version = version;
     this.#send({ t: 'welcome', version, incarnation: this.#identity.incarnation, pid: this.#identity.pid });
   }
 
@@ -159,6 +165,16 @@ export class HostConnection {
         return undefined;
       case 'acknowledge':
         return host.find(request.name)?.acknowledgeExit();
+      case 'acpState':
+        return host.acp(request.name).state();
+      case 'acpWait':
+        return host.acp(request.name).wait(request.until, request.timeoutMs);
+      case 'acpPrompt':
+        return host.acp(request.name).prompt(request.blocks);
+      case 'acpCancel':
+        return host.acp(request.name).cancel();
+      case 'acpAnswer':
+        return host.acp(request.name).answer(request.question, request.option);
       case 'leave':
         return { leaving: host.leave() };
       default:

@@ -70,6 +70,8 @@ export class HostedSession {
   #state: State = { kind: 'running' };
   #survivors: readonly ProcessEntry[] = [];
   #paused = false;
+  /** What the emulator reads now was answered long ago, or never will be. */
+  #replaying = false;
   #outputEnded = false;
   #lastOutput: number;
   #lastActivity: number;
@@ -105,6 +107,7 @@ export class HostedSession {
   begin(process: AgentProcess, leader: ProcessIdentity | undefined): void {
     this.#process = process;
     this.#leader = leader;
+    if (this.#paused) process.pauseOutput();
     this.input.connect(process);
   }
 
@@ -113,13 +116,23 @@ export class HostedSession {
     this.#lastOutput = clock.monotonic();
     this.#lastActivity = clock.now();
     this.#screen.write(bytes);
-    if (!this.#paused && this.#screen.pendingBytes > PAUSE_BYTES) {
-      this.#paused = true;
-      this.#process?.pauseOutput();
-    }
+    this.#pauseWhenBehind();
     if (this.#lastOutput - this.#announcedActivity < ACTIVITY_EVENT_MS) return;
     this.#announcedActivity = this.#lastOutput;
     emit({ kind: 'activity', name: this.name });
+  }
+
+  /** Output of before, from a log. People at the terminal get the outcome, not the way there. */
+  onReplay(bytes: Buffer): void {
+    this.#screen.settle(() => {
+      this.#replaying = true;
+    });
+    this.#screen.write(bytes);
+    this.#screen.settle(() => {
+      this.#replaying = false;
+      this.#hub.redraw();
+    });
+    this.#pauseWhenBehind();
   }
 
   onOutputEnd(): void {
@@ -129,6 +142,11 @@ export class HostedSession {
 
   onExit(exit: ExitInfo, pid: number): void {
     if (this.#state.kind !== 'running') return;
+    if (pid === 0) {
+      this.input.close();
+      this.#finish(exit);
+      return;
+    }
     this.#state = { kind: 'ending', exit, at: this.#parts.clock.monotonic() };
     this.input.close();
     // While members live, the leader's number cannot be given to another session: these are ours.
@@ -138,7 +156,8 @@ export class HostedSession {
   }
 
   describe(table: ProcessTable): WireSession {
-    const tree = this.#process ? treeOf(this.#process.pid, table) : [];
+    // 0 is no process of this machine, although the system has much below it.
+    const tree = this.#process?.pid ? treeOf(this.#process.pid, table) : [];
     const common = {
       name: this.name,
       attached: this.#hub.count,
@@ -166,8 +185,14 @@ export class HostedSession {
   async kill(graceMs: number): Promise<void> {
     const { clock } = this.#parts;
     this.#killing = true;
+    // Elsewhere: its life is its back end's to end.
+    if (this.#process?.pid === 0) return this.dispose();
     const leader = this.#leader ?? { bootId: bootId(), pid: this.#process?.pid ?? 0, startTime: 'ended' };
-    const { left } = await killTree(leader, { graceMs, clock, known: this.#survivors });
+    const { left } = await killTree(leader, {
+      graceMs,
+      clock,
+      known: [...this.#survivors, ...(this.#process?.helpers?.() ?? [])],
+    });
     if (left.length > 0) {
       this.#killing = false;
       throw new GcError(
@@ -181,6 +206,13 @@ export class HostedSession {
       clock.sleep(REAP_WAIT_MS, this.#lifetime.signal).catch(() => undefined),
     ]);
     this.dispose();
+  }
+
+  /** Ends its program as if it had ended by itself: its exit, its last lines and its metadata stay to be seen. */
+  async endProgram(graceMs: number): Promise<void> {
+    if (this.#state.kind !== 'running' || this.#killing || !this.#leader) return;
+    const known = this.#process?.helpers?.() ?? [];
+    await killTree(this.#leader, { graceMs, clock: this.#parts.clock, known });
   }
 
   /** Ends what a failed creation had begun. */
@@ -255,13 +287,20 @@ export class HostedSession {
     return this.#hub.add(sink, size);
   }
 
+  #pauseWhenBehind(): void {
+    if (this.#paused || this.#screen.pendingBytes <= PAUSE_BYTES) return;
+    this.#paused = true;
+    this.#process?.pauseOutput();
+  }
+
   #answer(bytes: string): void {
+    if (this.#replaying) return;
     // With a person at it, the person's terminal answers.
     if (this.#parts.terminal && !this.#hub.answers) this.input.typed(Buffer.from(bytes));
   }
 
   #shown(piece: Buffer): void {
-    this.#hub.shown(piece);
+    if (!this.#replaying) this.#hub.shown(piece);
     if (!this.#paused || this.#screen.pendingBytes > RESUME_BYTES) return;
     this.#paused = false;
     this.#process?.resumeOutput();

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { GcError } from '../../platform/errors.ts';
 import { INPUT_STALL_TIMEOUT_MS, InputQueue } from './input-queue.ts';
 
 describe('InputQueue', () => {
@@ -34,6 +35,25 @@ describe('InputQueue', () => {
       ),
       { numRuns: 50 },
     );
+  });
+
+  it('gives back what the other side cannot be sure to have got, closes what it began, and goes on', async () => {
+    const taken: string[] = [];
+    let broken = true;
+    const queue = new InputQueue((bytes) => {
+      if (broken) {
+        broken = false;
+        throw new GcError('input-cut', 'the connection broke');
+      }
+      taken.push(String(bytes));
+      return bytes.length;
+    });
+    const cut = queue.push(Buffer.from('begin and'), Buffer.from('END'));
+    const next = queue.push(Buffer.from('next'));
+    await expect(cut).rejects.toMatchObject({ code: 'input-cut' });
+    await vi.advanceTimersByTimeAsync(100);
+    await next;
+    expect(taken).toEqual(['END', 'next']);
   });
 
   it('gives back what is not read for too long, and closes what it began', async () => {

@@ -17,6 +17,15 @@ interface Item {
   written: number;
 }
 
+/** Nobody waits for what only ends a thing that was begun. */
+const closing = (bytes: Buffer): Item => ({
+  bytes,
+  closer: undefined,
+  done: () => undefined,
+  fail: () => undefined,
+  written: 0,
+});
+
 /** Input on its way to a program, in order, without loss and without blocking: waits while the program reads slowly. */
 export class InputQueue {
   readonly #writeSome: (bytes: Buffer) => number;
@@ -57,7 +66,8 @@ export class InputQueue {
   #pump(): void {
     let budget = TURN_BYTES;
     for (let item = this.#items[0]; item && budget > 0; item = this.#items[0]) {
-      const taken = item.bytes.length === 0 ? 0 : this.#writeSome(item.bytes.subarray(item.written));
+      const taken = this.#write(item);
+      if (taken === undefined) continue;
       if (taken === 0 && item.bytes.length > 0) {
         this.#waitForRoom();
         return;
@@ -71,6 +81,20 @@ export class InputQueue {
       item.done();
     }
     if (this.#items.length > 0) this.#later(0);
+  }
+
+  /** `undefined`: this item cannot be delivered, and is given back. */
+  #write(item: Item): number | undefined {
+    if (item.bytes.length === 0) return 0;
+    try {
+      return this.#writeSome(item.bytes.subarray(item.written));
+    } catch (error) {
+      this.#items.shift();
+      item.fail(error instanceof Error ? error : new Error(String(error)));
+      if (item.closer) this.#items.unshift(closing(item.closer));
+      this.#progressAt = performance.now();
+      return undefined;
+    }
   }
 
   #waitForRoom(): void {

@@ -8,6 +8,8 @@ import { countForks } from './process-evidence.ts';
 
 /** The variable whose value proves that a process is one particular life of one session. */
 export const INSTANCE_TOKEN = 'GC_INSTANCE_TOKEN';
+/** In commands that the host itself runs for an agent: the agent's instance token. They are not its descendants. */
+export const TERMINAL_OF = 'GC_ACP_TERMINAL_OF';
 const OWNER_ONLY = 0o600;
 
 /** What is known of one agent, even when the host that ran it is gone. */

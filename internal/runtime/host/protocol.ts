@@ -21,7 +21,7 @@ import {
  * know, or refuses. Then the client sends numbered requests, answered in any order, and the host sends events to
  * connections that asked for them. A connection that sends `attach` becomes one person's terminal and carries nothing else.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 /** The host and the client each accept the version before their own: one of them may be the older program. */
 export const OLDEST_PROTOCOL_VERSION = PROTOCOL_VERSION - 1;
 
@@ -46,6 +46,19 @@ const size = object({ columns: SIDE, rows: SIDE });
 const exit = object({ code: optional(integer(0, 255)), signal: optional(text) });
 const named = object({ name: sessionName });
 
+/** Since version 2: the agent speaks the Agent Client Protocol on its pipes, to the host itself. */
+const acpLaunch = object({
+  /** The agent's id of the conversation to go on with; `''`: a new one. */
+  conversation: text,
+  /** From the first byte to an open conversation, milliseconds. */
+  handshakeMs: integer(1, 3_600_000),
+  /** What the host says it is. */
+  clientVersion: text,
+});
+
+/** Since version 2: the agent runs elsewhere, and the host holds a stream to its terminal. What is in `target` belongs to the driver. */
+const remoteLaunch = object({ driver: literal('kubernetes'), target: mapOf(text) });
+
 const launch = object({
   argv: listOf(text),
   cwd: text,
@@ -53,6 +66,44 @@ const launch = object({
   pty: flag,
   columns: SIDE,
   rows: SIDE,
+  acp: optional(acpLaunch),
+  remote: optional(remoteLaunch),
+});
+
+/** A part of a prompt. Files are named, not sent: the agent reads what it may. */
+const acpBlock = union('type', {
+  text: object({ text }),
+  link: object({ uri: text, name: text }),
+});
+
+const acpQuestion = object({
+  id: text,
+  /** `permission`. */
+  kind: text,
+  /** What is asked for, one line: the tool call's title. */
+  title: text,
+  /** More of it, several lines: the command, the file, the difference; cut to a bound. */
+  detail: text,
+  options: listOf(object({ id: text, name: text, kind: text })),
+  /** Milliseconds since the epoch. */
+  askedAt: COUNTER,
+});
+
+const acpState = object({
+  phase: literal('connecting', 'ready', 'failed'),
+  /** What a failed handshake, or a connection that broke later, ended with. */
+  failure: optional(object({ code: text, message: text, next: optional(text) })),
+  /** Name and version, as the agent says; `''` before it did. */
+  agent: text,
+  conversation: text,
+  /** The agent can go on with an earlier conversation. */
+  resumes: flag,
+  busy: flag,
+  /** Prompts handed over in this life. */
+  turn: COUNTER,
+  /** How the last turn ended: a stop reason of the protocol, or `error: ...`; absent before the first end. */
+  lastStop: optional(text),
+  questions: listOf(acpQuestion),
 });
 
 const request = union('op', {
@@ -75,6 +126,15 @@ const request = union('op', {
   watch: object({}),
   /** The exit of this session was seen; it is not announced again. */
   acknowledge: named,
+  acpState: named,
+  /** Answered as soon as the handshake is over (`ready`: also when it failed) or no turn is open (`idle`), at the latest after the time. */
+  acpWait: object({ name: sessionName, until: literal('ready', 'idle'), timeoutMs: integer(0, 3_600_000) }),
+  /** Answered when the agent's side has taken the whole prompt; fails with `agent-busy` while a turn is open. */
+  acpPrompt: object({ name: sessionName, blocks: listOf(acpBlock) }),
+  /** Ends the open turn: questions are answered as cancelled, then the agent is told. No open turn is fine. */
+  acpCancel: named,
+  /** Without an option: cancelled. The first answer wins; a later one fails with `already-answered`, an unknown one with `no-such-question`. */
+  acpAnswer: object({ name: sessionName, question: text, option: optional(text) }),
   /** Nobody is coming back: the host ends now when it has no session. */
   leave: object({}),
 });
@@ -112,6 +172,8 @@ const event = union('kind', {
   activity: object({ name: sessionName }),
   attached: object({ name: sessionName }),
   detached: object({ name: sessionName }),
+  /** Since version 2: something that `acpState` tells is different. */
+  changed: object({ name: sessionName }),
 });
 
 const hostMessage = union('t', {
@@ -135,6 +197,9 @@ export const RESULTS = {
   inputLimit: object({ bytes: optional(COUNTER) }),
   getMeta: object({ value: text }),
   leave: object({ leaving: flag }),
+  acpState,
+  acpWait: acpState,
+  acpPrompt: object({ turn: COUNTER }),
 } as const;
 
 export type ClientMessage = ShapeOf<typeof clientMessage>;
@@ -143,6 +208,10 @@ export type HostRequest = ShapeOf<typeof request>;
 export type HostEvent = ShapeOf<typeof event>;
 export type WireSession = ShapeOf<typeof session>;
 export type WireLaunch = ShapeOf<typeof launch>;
+export type WireAcpLaunch = ShapeOf<typeof acpLaunch>;
+export type WireAcpState = ShapeOf<typeof acpState>;
+export type WireAcpQuestion = ShapeOf<typeof acpQuestion>;
+export type WireAcpBlock = ShapeOf<typeof acpBlock>;
 export type WireScreen = ShapeOf<typeof screen>;
 export type EndReason = Extract<HostMessage, { t: 'ended' }>['reason'];
 

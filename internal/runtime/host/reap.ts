@@ -7,7 +7,7 @@ import { acquireLifetimeLock } from '../../platform/lifetime-lock.ts';
 import { bootId, identityOf, isSameProcess, type ProcessIdentity } from '../../platform/process-identity.ts';
 import type { ProcessEntry } from '../../platform/process-table.ts';
 import { killTree, snapshotProcesses } from '../../platform/process-tree.ts';
-import { INSTANCE_TOKEN, Ledger, type LedgerEntry } from './ledger.ts';
+import { INSTANCE_TOKEN, Ledger, type LedgerEntry, TERMINAL_OF } from './ledger.ts';
 import { leadersStartedWith, numbersNotReused, startedWith } from './process-evidence.ts';
 import { hostLockFile } from './runtime-files.ts';
 
@@ -83,7 +83,8 @@ function peekLoss(runtimeDir: string): readonly string[] {
 
 async function endEntry(entry: LedgerEntry, clock: Clock): Promise<readonly number[]> {
   if (entry.bootId !== bootId()) return []; // another boot of the machine: nothing of it lives
-  const leaders = entry.leader ? [entry.leader] : intendedLeaders(entry);
+  const own = entry.leader ? [entry.leader] : leadersWith(INSTANCE_TOKEN, entry);
+  const leaders = [...own, ...leadersWith(TERMINAL_OF, entry)];
   const ended = await Promise.all(
     leaders.map((leader) =>
       killTree(leader, { graceMs: REAP_GRACE_MS, clock, known: orphansOf(leader, entry) }),
@@ -92,10 +93,13 @@ async function endEntry(entry: LedgerEntry, clock: Clock): Promise<readonly numb
   return ended.flatMap((result) => result.left);
 }
 
-/** The host died between starting an agent and writing its number down: the agent's token tells it. */
-function intendedLeaders(entry: LedgerEntry): readonly ProcessIdentity[] {
+/**
+ * Told by the agent's token: its own process, when the host died between starting it and writing its number down, and
+ * commands that the host ran for it.
+ */
+function leadersWith(variable: string, entry: LedgerEntry): readonly ProcessIdentity[] {
   if (entry.token === '') return [];
-  return leadersStartedWith(INSTANCE_TOKEN, entry.token).flatMap((pid) => identityOf(pid) ?? []);
+  return leadersStartedWith(variable, entry.token).flatMap((pid) => identityOf(pid) ?? []);
 }
 
 /**

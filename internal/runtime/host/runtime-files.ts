@@ -8,6 +8,9 @@ const SOCKET_PATH_LIMIT_BYTES = 100;
 export const hostLockFile = (runtimeDir: string): string => join(runtimeDir, 'host.lock');
 export const hostLogFile = (runtimeDir: string): string => join(runtimeDir, 'host.log');
 export const scrollbackDir = (runtimeDir: string): string => join(runtimeDir, 'scrollback');
+/** What an agent of the Agent Client Protocol said and did; it outlives the session and the host. */
+export const conversationFile = (runtimeDir: string, session: string): string =>
+  join(runtimeDir, 'conversations', `${session}.jsonl`);
 
 /** @throws GcError `socket-path-too-long` */
 export function hostSocketPath(runtimeDir: string): string {

@@ -35,6 +35,7 @@ export class Screen {
   #saved: xterm.IMarker | undefined;
   /** Rows after the marker that are saved too: the alternate screen allows no new marker. */
   #savedBeyond = 0;
+  #disposed = false;
 
   constructor(options: ScreenOptions) {
     this.#options = options;
@@ -166,6 +167,7 @@ export class Screen {
   }
 
   dispose(): void {
+    this.#disposed = true;
     this.#saved?.dispose();
     this.#terminal.dispose();
   }
@@ -175,6 +177,7 @@ export class Screen {
     for (const piece of pieces(bytes, PIECE_ROWS * this.columns, PIECE_ROWS)) {
       this.#pendingBytes += piece.length;
       this.#terminal.write(piece, () => {
+        if (this.#disposed) return;
         this.#pendingBytes -= piece.length;
         this.#saveRows();
         this.#options.onShown(piece);

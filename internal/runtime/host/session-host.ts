@@ -8,19 +8,23 @@ import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { identityOf } from '../../platform/process-identity.ts';
 import { snapshotProcesses } from '../../platform/process-tree.ts';
 import { SessionExistsError, SessionNotFoundError } from '../errors.ts';
-import type { AgentCallbacks } from './agent-process.ts';
+import type { AcpAgent, AgentProcess, StreamCallbacks } from './agent-process.ts';
 import { HostedSession } from './hosted-session.ts';
 import { INSTANCE_TOKEN, Ledger } from './ledger.ts';
 import { startPipeProcess } from './pipe-process.ts';
 import type { HostEvent, WireLaunch, WireSession } from './protocol.ts';
 import { startPtyProcess } from './pty-process.ts';
-import { scrollbackDir } from './runtime-files.ts';
+import { conversationFile, scrollbackDir } from './runtime-files.ts';
 import { ScrollbackFile } from './scrollback-file.ts';
 
 /** What the emulator is, for a program that was not told. */
 const TERMINAL_TYPE = 'xterm-256color';
 /** Where programs are looked for without a PATH, as the C library does. */
 const DEFAULT_PATH = '/bin:/usr/bin';
+
+/** From a broken conversation to the end of an agent that does not end by itself, and between TERM and KILL. */
+const USELESS_PATIENCE_MS = 1_500;
+const USELESS_KILL_GRACE_MS = 2_000;
 
 export interface HostListener {
   onEvent(event: HostEvent): void;
@@ -33,6 +37,7 @@ export interface HostListener {
 /** The sessions of one city. */
 export class SessionHost {
   readonly #sessions = new Map<string, HostedSession>();
+  readonly #acpAgents = new Map<string, AcpAgent>();
   readonly #perName = new KeyedMutex();
   readonly #ledger: Ledger;
   readonly #dir: string;
@@ -61,7 +66,8 @@ export class SessionHost {
       if (this.#sessions.has(name)) throw new SessionExistsError(name);
       checkLaunch(launch);
       const token = launch.env[INSTANCE_TOKEN] ?? '';
-      this.#ledger.intend(name, token);
+      // What runs elsewhere needs no proof here: nothing of it is ever signalled.
+      if (!launch.remote) this.#ledger.intend(name, token);
       try {
         await this.#launch(name, launch, token);
       } catch (error) {
@@ -77,6 +83,15 @@ export class SessionHost {
     const session = this.#sessions.get(name);
     if (!session) throw new SessionNotFoundError(name);
     return session;
+  }
+
+  /** @throws SessionNotFoundError, GcError `not-acp` */
+  acp(name: string): AcpAgent {
+    this.get(name);
+    const agent = this.#acpAgents.get(name);
+    if (!agent)
+      throw new GcError('not-acp', `session "${name}" does not speak the Agent Client Protocol here`);
+    return agent;
   }
 
   find(name: string): HostedSession | undefined {
@@ -115,6 +130,8 @@ export class SessionHost {
   }
 
   #forget(name: string): void {
+    this.#acpAgents.get(name)?.close();
+    this.#acpAgents.delete(name);
     this.#sessions.delete(name);
     this.#ledger.remove(name);
     if (this.#sessions.size === 0) this.#listener.onEmpty();
@@ -132,26 +149,57 @@ export class SessionHost {
     });
     this.#sessions.set(name, session);
     let pid = 0;
-    const callbacks: AgentCallbacks = {
+    const callbacks: StreamCallbacks = {
       onOutput: (bytes) => session.onOutput(bytes),
+      onReplay: (bytes) => session.onReplay(bytes),
       onOutputEnd: () => session.onOutputEnd(),
       onExit: (exit) => session.onExit(exit, pid),
     };
-    const command = {
-      ...launch,
-      env: launch.pty ? { TERM: TERMINAL_TYPE, ...launch.env } : launch.env,
-    };
-    const process = launch.pty
-      ? startPtyProcess(command, callbacks)
-      : await startPipeProcess(command, callbacks);
+    const process = await this.#startProcess(name, launch, callbacks);
     pid = process.pid;
-    const leader = identityOf(pid);
+    const leader = pid === 0 ? undefined : identityOf(pid);
     session.begin(process, leader);
     if (leader) this.#ledger.started(name, token, leader);
+  }
+
+  /** An agent that cannot be spoken to any more is of no use to anybody, while its process may live on for ever. */
+  #endUseless(name: string): void {
+    if (this.#acpAgents.get(name)?.state().phase !== 'failed') return;
+    const session = this.#sessions.get(name);
+    // Most are about to end by themselves, and tell more with their own exit.
+    const end = () => session?.endProgram(USELESS_KILL_GRACE_MS);
+    this.#clock.sleep(USELESS_PATIENCE_MS).then(end, end);
+  }
+
+  /** What speaks a protocol, or is reached over a network, is loaded with the first session that needs it. */
+  async #startProcess(name: string, launch: WireLaunch, callbacks: StreamCallbacks): Promise<AgentProcess> {
+    const { acp, remote, pty } = launch;
+    if (remote) {
+      const { startPodStream } = await import('../k8s/stream/start-pod-stream.ts');
+      return startPodStream(remote.target, launch, callbacks, this.#clock);
+    }
+    if (acp) {
+      const { startAcpAgent } = await import('../acp/agent/start-acp-agent.ts');
+      const onChanged = () => {
+        this.#listener.onEvent({ kind: 'changed', name });
+        this.#endUseless(name);
+      };
+      const agent = await startAcpAgent(
+        { name, command: launch, acp, journal: conversationFile(this.#dir, name) },
+        { ...callbacks, onChanged },
+        this.#clock,
+      );
+      this.#acpAgents.set(name, agent);
+      return agent.process;
+    }
+    return pty
+      ? startPtyProcess({ ...launch, env: { TERM: TERMINAL_TYPE, ...launch.env } }, callbacks)
+      : startPipeProcess(launch, callbacks);
   }
 }
 
 function checkLaunch(launch: WireLaunch): void {
+  if (launch.remote) return;
   const [program = ''] = launch.argv;
   if (program === '') throw new GcError('bad-launch', 'the command is empty');
   for (const value of [...launch.argv, ...Object.entries(launch.env).flat(), launch.cwd]) {

@@ -3,7 +3,13 @@ import { messageOf } from '../../platform/errors.ts';
 import type { Ids } from '../../platform/ids.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { InvalidSessionNameError, RuntimeUnavailableError, SessionNotFoundError } from '../errors.ts';
-import { type HostRequest, PART_CHARS, RESULTS, type WireSession } from '../host/protocol.ts';
+import {
+  type HostRequest,
+  PART_CHARS,
+  RESULTS,
+  type WireLaunch,
+  type WireSession,
+} from '../host/protocol.ts';
 import type { Shape } from '../host/shape.ts';
 import { isSessionName } from '../name-rule.ts';
 import type { AttachPlan, RuntimeEvent } from '../provider.ts';
@@ -73,13 +79,15 @@ export class HostBackend implements TerminalBackend {
   }
 
   async create(name: string, launch: Launch, signal: AbortSignal): Promise<void> {
+    const { argv, cwd, env, pty, columns, rows } = launch;
+    await this.open(name, { argv, cwd, env, pty, columns, rows }, signal);
+  }
+
+  /** `create`, for back ends whose sessions in a host are more than a terminal. */
+  async open(name: string, launch: WireLaunch, signal: AbortSignal): Promise<void> {
     if (!isSessionName(name)) throw new InvalidSessionNameError(name);
     const client = await this.#presence.started(signal);
-    const { argv, cwd, env, pty, columns, rows } = launch;
-    await client.request(
-      { op: 'create', name, launch: { argv, cwd, env, pty, columns, rows } },
-      CREATE_TIMEOUT_MS,
-    );
+    await client.request({ op: 'create', name, launch }, CREATE_TIMEOUT_MS);
     // Once there is a session again, the loss of the earlier ones must not be taken for its own.
     if (this.#watchWasTold) this.#untold = undefined;
     for (const watch of this.#watches) watch.hostStarted();
@@ -222,11 +230,14 @@ export class HostBackend implements TerminalBackend {
     for (const watch of this.#watches) watch.lost(what);
   }
 
+  /** One request about one session, for back ends whose sessions in a host are more than a terminal. Throws as `#ask`. */
+  async ask<T>(request: SessionRequest, shape: Shape<T>, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
+    const answer = await this.#ask(request, timeoutMs);
+    return shape(answer.result, request.op);
+  }
+
   /** @throws SessionNotFoundError when there is no host: then there is no session. */
-  async #ask(
-    request: Extract<HostRequest, { name: string }>,
-    timeoutMs = REQUEST_TIMEOUT_MS,
-  ): Promise<HostAnswer> {
+  async #ask(request: SessionRequest, timeoutMs = REQUEST_TIMEOUT_MS): Promise<HostAnswer> {
     if (!isSessionName(request.name)) throw new SessionNotFoundError(request.name);
     const found = await this.#presence.look();
     if (found.kind === 'gone') throw new SessionNotFoundError(request.name);
@@ -257,6 +268,7 @@ export class HostBackend implements TerminalBackend {
   }
 }
 
+type SessionRequest = Extract<HostRequest, { name: string }>;
 type Looked<T> = { readonly kind: 'answered'; readonly result: T } | Exclude<Presence, { kind: 'up' }>;
 
 function toSession(wire: WireSession): BackendSession {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { isLockHeld } from '../../platform/lifetime-lock.ts';
+import { PROTOCOL_VERSION } from '../host/protocol.ts';
 import { HOST_LINGER_MS } from '../host/run-host.ts';
 import { hostLockFile, hostSocketPath } from '../host/runtime-files.ts';
 import type { RuntimeEvent } from '../provider.ts';
@@ -279,12 +280,15 @@ describe('the host', () => {
     expect((await sessionOf(backend, 'one')).state.kind).toBe('alive');
   });
 
-  it('greets a client that is one version ahead', async () => {
+  it.each([
+    ['ahead', { version: PROTOCOL_VERSION + 1, oldest: PROTOCOL_VERSION }, PROTOCOL_VERSION],
+    ['behind', { version: PROTOCOL_VERSION - 1, oldest: 0 }, PROTOCOL_VERSION - 1],
+  ])('greets a client that is one version %s', async (_where, spoken, agreed) => {
     await backend.create('one', SLEEP, NEVER);
     const socket = connect(hostSocketPath(fixture.dir));
-    socket.write('{"t":"hello","version":2,"oldest":1,"city":"test-city","more":true}\n');
+    socket.write(`${JSON.stringify({ t: 'hello', ...spoken, city: 'test-city', more: true })}\n`);
     const [answer] = await once(socket, 'data');
-    expect(JSON.parse(String(answer))).toMatchObject({ t: 'welcome', version: 1 });
+    expect(JSON.parse(String(answer))).toMatchObject({ t: 'welcome', version: agreed });
     socket.destroy();
   });
 });

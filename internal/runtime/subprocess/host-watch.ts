@@ -116,6 +116,7 @@ function toEvent(event: HostEvent): RuntimeEvent {
     case 'activity':
     case 'attached':
     case 'detached':
+    case 'changed':
       return { kind: event.kind, name: event.name };
     default:
       return unreachable(event);

@@ -1,4 +1,6 @@
 import type { AttachPlan, ExitInfo, RuntimeEvent } from '../provider.ts';
+import type { RunShell } from '../run-shell.ts';
+import type { RuntimeConfig } from '../runtime-config.ts';
 
 /**
  * What a back end with terminals must provide: the primitive acts on one terminal per session name. Start,
@@ -9,9 +11,11 @@ import type { AttachPlan, ExitInfo, RuntimeEvent } from '../provider.ts';
  * for either: they answer `absent` or `unknown`. A dead session can still be captured and has its metadata.
  */
 export interface TerminalBackend {
-  readonly kind: 'tmux' | 'subprocess';
+  readonly kind: string;
   /** How often `capture` may be polled without harm, milliseconds. */
   readonly pollMs: number;
+  /** Set when agents do not run on this machine: what a start does here is done there. */
+  readonly elsewhere?: Elsewhere | undefined;
 
   /** @throws SessionExistsError when any session, dead or alive, has the name. Atomic: on any other error nothing is left. */
   create(name: string, launch: Launch, signal: AbortSignal): Promise<void>;
@@ -50,6 +54,25 @@ export interface TerminalBackend {
   close(): Promise<void>;
 }
 
+/** The other place where a back end's agents run. It takes part in a start where work on this machine would miss them. */
+export interface Elsewhere {
+  /**
+   * How the agent is launched there, instead of a launcher on this machine. The work dir, overlays, files and pre_start
+   * commands of `config` are `create`'s to bring and to run, in that order, before the agent.
+   */
+  prepareLaunch(name: string, config: RuntimeConfig): Promise<ElsewhereLaunch>;
+  /** Runs a set-up command beside the session's agent. */
+  runShell(name: string): RunShell;
+  /** As `Provider.copyTo`. */
+  copyTo(name: string, source: string, relativeTarget: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface ElsewhereLaunch {
+  readonly launch: Launch;
+  /** The part of the prompt that is too long for an argument: typed once the agent is ready. */
+  readonly typedPrompt: string;
+}
+
 export interface Launch {
   /** Run without a shell of ours in between where possible. */
   readonly argv: readonly string[];
@@ -59,13 +82,15 @@ export interface Launch {
   /** Must not be set in the session, whatever the back end's own environment is. */
   readonly unsetEnv: readonly string[];
   readonly pty: boolean;
+  /** The whole configuration, for a back end whose agents run elsewhere. */
+  readonly config?: RuntimeConfig;
   readonly columns: number;
   readonly rows: number;
 }
 
 export interface BackendSession {
   readonly name: string;
-  readonly state:
+  readonly state: /** `pid` 0: not a process of this machine. */
     | { readonly kind: 'alive'; readonly pid: number }
     | { readonly kind: 'dead'; readonly exit: ExitInfo; readonly lastLines: string };
   readonly attached: number;
@@ -73,6 +98,10 @@ export interface BackendSession {
   readonly lastActivity: number | undefined;
   readonly processNames: readonly string[] | undefined;
   readonly meta: Readonly<Record<string, string>>;
+  /** As `Observation.note`. */
+  readonly note?: string;
+  /** It is being made: its agent has not begun, and a start of the name has to wait. */
+  readonly initializing?: boolean;
 }
 
 export type Inspection =

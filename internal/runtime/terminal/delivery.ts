@@ -78,7 +78,8 @@ export async function deliver(context: DeliveryContext, text: string): Promise<N
   }
 }
 
-async function whyBlocked(context: DeliveryContext, before: Look): Promise<NudgeOutcome | undefined> {
+/** What is in the way of a message now; a draft that nobody submitted is cleared away. */
+export async function whyBlocked(context: DeliveryContext, before: Look): Promise<NudgeOutcome | undefined> {
   const activity = activityOf(before, context.profile, context.prefix);
   if (activity.kind === 'asking') return { kind: 'busy', detail: ASKS + activity.what };
   const composer = findComposer(before, context.profile, context.prefix);

@@ -30,7 +30,8 @@ export async function pendingOn(
 }
 
 /**
- * Presses the keys of an answer once and looks whether the question went away. A question that is gone already is fine.
+ * Presses the keys of an answer once and looks whether the question went away. A question that is gone already is fine,
+ * unless the answer names the one that it is for: then nobody may believe that it was given.
  * @throws GcError `interaction-changed`, `unknown-action`, `interaction-not-cleared`
  */
 export async function respondTo(
@@ -42,7 +43,12 @@ export async function respondTo(
   timings: TerminalTimings,
 ): Promise<void> {
   const asked = await askedOn(backend, name, facts);
-  if (!asked) return;
+  if (!asked) {
+    if (!response.request_id) return;
+    throw new GcError('interaction-changed', `the agent does not ask ${response.request_id} any more`, {
+      next: 'gc pending',
+    });
+  }
   const id = asked.interaction.request_id;
   if (response.request_id && response.request_id !== id) {
     throw new GcError(

@@ -18,13 +18,14 @@ function observationOf(session: BackendSession): Observation {
     lastActivity: session.lastActivity,
     processNames: session.processNames,
     meta: session.meta,
+    ...(session.note === undefined ? {} : { note: session.note }),
   };
 }
 
 function livenessOf(session: BackendSession): Liveness {
   const { state } = session;
   return state.kind === 'alive'
-    ? { kind: 'running', pid: state.pid }
+    ? { kind: 'running', pid: state.pid === 0 ? undefined : state.pid }
     : { kind: 'exited', exit: state.exit, lastLines: state.lastLines };
 }
 

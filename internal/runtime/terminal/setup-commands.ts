@@ -55,7 +55,8 @@ export async function runScript(
     () => true,
     () => false, // `sh` names what is wrong with it
   );
-  const failure = await runOne(runner, name, config, `${executable ? '' : 'sh '}${quoteShell(path)}`);
+  const line = `${executable ? '' : 'sh '}${quoteShell(path)}`;
+  const failure = await runOne(runner, name, config, line, path);
   return failure === undefined ? [] : [`session_setup_script warning: ${failure}`];
 }
 
@@ -64,10 +65,12 @@ async function runOne(
   name: string,
   config: RuntimeConfig,
   command: string,
+  script?: string,
 ): Promise<string | undefined> {
   runner.signal.throwIfAborted();
   const result: ShellResult = await runner.runShell({
     command,
+    ...(script === undefined ? {} : { script }),
     cwd: (config.env['GC_DIR'] ?? '').trim() === '' ? config.workDir : (config.env['GC_DIR'] ?? ''),
     env: setupEnv(runner, name, config),
     timeoutMs: config.setupTimeoutMs,

@@ -1,6 +1,11 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Ids } from '../../platform/ids.ts';
-import { RuntimeUnavailableError, SessionExistsError, StartFailedError } from '../errors.ts';
+import {
+  RuntimeUnavailableError,
+  SessionExistsError,
+  SessionInitializingError,
+  StartFailedError,
+} from '../errors.ts';
 import { profileOf } from '../profiles.ts';
 import {
   META_INSTANCE_TOKEN,
@@ -64,15 +69,7 @@ export async function startSession(
 ): Promise<StartResult> {
   const { signal } = options;
   await refuseLiving(context.backend, name, given);
-  step(options, 'staging');
-  const stagingWarnings = await stageFiles(given, signal);
-  const runner = runnerOf(context, signal);
-  if (given.preStart.length > 0) step(options, 'pre_start');
-  const failure = await runUntilFailure(runner, name, given, 'pre_start', given.preStart);
-  if (failure !== undefined) throw new StartFailedError('pre-start-failed', `running pre_start: ${failure}`);
-
-  signal.throwIfAborted();
-  const prepared = await prepareLaunch(name, given, context.launcherDir, context.ids);
+  const { prepared, warnings: stagingWarnings } = await prepare(context, name, given, options);
   const config = withTypedPrompt(given, prepared.typedPrompt);
   return await context.lock(
     name,
@@ -80,6 +77,29 @@ export async function startSession(
     () => createAndFinish(context, name, config, prepared, stagingWarnings, options),
     signal,
   );
+}
+
+/** Everything before the creation. Where agents run elsewhere, the creation itself brings files and runs commands there. */
+export async function prepare(
+  context: StartContext,
+  name: string,
+  config: RuntimeConfig,
+  options: StartOptions,
+): Promise<{ readonly prepared: PreparedLaunch; readonly warnings: readonly string[] }> {
+  const { signal } = options;
+  step(options, 'staging');
+  const { elsewhere } = context.backend;
+  if (elsewhere) {
+    const prepared = await elsewhere.prepareLaunch(name, config);
+    return { prepared: { ...prepared, discard: () => undefined }, warnings: [] };
+  }
+  const warnings = await stageFiles(config, signal);
+  const runner = runnerOf(context, name, signal);
+  if (config.preStart.length > 0) step(options, 'pre_start');
+  const failure = await runUntilFailure(runner, name, config, 'pre_start', config.preStart);
+  if (failure !== undefined) throw new StartFailedError('pre-start-failed', `running pre_start: ${failure}`);
+  signal.throwIfAborted();
+  return { prepared: await prepareLaunch(name, config, context.launcherDir, context.ids), warnings };
 }
 
 /** Goes on with a session that exists already, see `ContinuingProvider.continueStart`. */
@@ -132,11 +152,15 @@ async function createAndFinish(
 }
 
 /** A living session keeps everything: nothing is staged over its files, nothing of it is cleaned up. */
-async function refuseLiving(backend: TerminalBackend, name: string, config: RuntimeConfig): Promise<void> {
+export async function refuseLiving(
+  backend: TerminalBackend,
+  name: string,
+  config: RuntimeConfig,
+): Promise<void> {
   const inspection = await backend.inspect(name);
   if (inspection.kind === 'unknown') throw new RuntimeUnavailableError(inspection.reason);
-  if (inspection.kind === 'present' && !isLeftOver(inspection.session, config))
-    throw new SessionExistsError(name);
+  if (inspection.kind !== 'present' || isLeftOver(inspection.session, config)) return;
+  throw inspection.session.initializing ? new SessionInitializingError(name) : new SessionExistsError(name);
 }
 
 /** A corpse, or a terminal whose agent is gone: its name may be used again. What could not be told is living. */
@@ -147,7 +171,11 @@ function isLeftOver(session: BackendSession, config: RuntimeConfig): boolean {
 }
 
 /** Removes what is left of an earlier session with the name, `true` when there was something. */
-async function makeRoom(context: StartContext, name: string, config: RuntimeConfig): Promise<boolean> {
+export async function makeRoom(
+  context: Pick<StartContext, 'backend' | 'timings'>,
+  name: string,
+  config: RuntimeConfig,
+): Promise<boolean> {
   const { backend, timings } = context;
   await refuseLiving(backend, name, config);
   if ((await backend.inspect(name)).kind === 'absent') return false;
@@ -180,7 +208,7 @@ async function finish(
   firstWarnings: readonly string[],
   options: StartOptions,
 ): Promise<StartResult> {
-  const runner = runnerOf(context, options.signal);
+  const runner = runnerOf(context, name, options.signal);
   const beganAtMs = context.clock.monotonic();
   const watched: WatchedStart = { ...context, name, config, options, beganAtMs, memory: startupMemory() };
   const { answered } = watched.memory;
@@ -259,7 +287,11 @@ async function throwIfDead(watched: WatchedStart): Promise<void> {
 }
 
 /** Removes the session of a failed start, if it still is the one that this start created. Best effort. */
-async function cleanUp(context: StartContext, name: string, config: RuntimeConfig): Promise<void> {
+export async function cleanUp(
+  context: Pick<StartContext, 'backend' | 'timings'>,
+  name: string,
+  config: RuntimeConfig,
+): Promise<void> {
   try {
     const inspection = await context.backend.inspect(name);
     if (inspection.kind !== 'present') return;
@@ -271,16 +303,23 @@ async function cleanUp(context: StartContext, name: string, config: RuntimeConfi
   }
 }
 
-function withTypedPrompt(config: RuntimeConfig, typed: string): RuntimeConfig {
+/** The prompt that is not an argument comes before the configured nudge. */
+export function withTypedPrompt(config: RuntimeConfig, typed: string): RuntimeConfig {
   if (typed === '') return config;
   return { ...config, nudge: config.nudge === '' ? typed : typed + PROMPT_SEPARATOR + config.nudge };
 }
 
-function runnerOf(context: StartContext, signal: AbortSignal): SetupRunner {
-  return { ...context, backendEnv: context.backend.setupEnv(), signal };
+export function runnerOf(
+  context: Pick<StartContext, 'backend' | 'hostEnv' | 'runShell'>,
+  name: string,
+  signal: AbortSignal,
+): SetupRunner {
+  const { backend, hostEnv } = context;
+  const runShell = backend.elsewhere?.runShell(name) ?? context.runShell;
+  return { runShell, hostEnv, backendEnv: backend.setupEnv(), signal };
 }
 
-function step(options: StartOptions, name: StartStep): void {
+export function step(options: StartOptions, name: StartStep): void {
   options.signal.throwIfAborted();
   options.onProgress?.({ kind: 'step', step: name });
 }

@@ -32,7 +32,8 @@ describe('permission questions', () => {
     const answer = { request_id: pending?.request_id ?? '', action: 'approve' };
     await bench.run(bench.provider.respond(TEST_SESSION, answer));
     expect(bench.agent.keys).toEqual(['1']);
-    await bench.run(bench.provider.respond(TEST_SESSION, answer));
+    await expect(bench.run(bench.provider.respond(TEST_SESSION, answer))).rejects.toThrow('does not ask');
+    await bench.run(bench.provider.respond(TEST_SESSION, { action: 'approve' }));
     expect(bench.agent.keys).toEqual(['1']);
   });
 

@@ -1,33 +1,29 @@
 import { GcError, messageOf } from '../../platform/errors.ts';
-import {
-  RuntimeUnavailableError,
-  SessionExistsError,
-  SessionNotFoundError,
-  StartFailedError,
-} from '../errors.ts';
+import { RuntimeUnavailableError, SessionNotFoundError } from '../errors.ts';
 import { assertSessionName } from '../name-rule.ts';
-import type {
-  Answer,
-  AttachPlan,
-  ClosableProvider,
-  ContentBlock,
-  ContinuingProvider,
-  IdleWaitProvider,
-  InteractionProvider,
-  InteractionResponse,
-  NudgeOptions,
-  NudgeOutcome,
-  ObservingProvider,
-  PendingInteraction,
-  ProviderCapabilities,
-  RuntimeEvent,
-  SleepCapability,
-  SleepCapableProvider,
-  StartOptions,
-  StartResult,
-  StopOptions,
-  Survey,
-  WatchingProvider,
+import {
+  type Answer,
+  type AttachPlan,
+  type ClosableProvider,
+  type ContentBlock,
+  type ContinuingProvider,
+  type IdleWaitProvider,
+  type InteractionProvider,
+  type InteractionResponse,
+  META_INSTANCE_TOKEN,
+  type NudgeOptions,
+  type NudgeOutcome,
+  type ObservingProvider,
+  type PendingInteraction,
+  type ProviderCapabilities,
+  type RuntimeEvent,
+  type SleepCapability,
+  type SleepCapableProvider,
+  type StartOptions,
+  type StartResult,
+  type StopOptions,
+  type Survey,
+  type WatchingProvider,
 } from '../provider.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 import { copyInto } from '../staging.ts';
@@ -36,21 +32,15 @@ import { deliver, outcomeOfLostSession } from './delivery.ts';
 import { readFacts, type SessionFacts, tokenOf } from './facts.ts';
 import { waitUntilIdle } from './idle.ts';
 import { pendingOn, respondTo } from './interaction.ts';
-import { messageOfContent } from './nudge-message.ts';
+import { messageOfContent, type PutFile } from './nudge-message.ts';
 import { answerOf, processAnswer, surveyOf } from './observation.ts';
 import { DEFAULT_TIMINGS, type TerminalProviderOptions, type TerminalTimings } from './options.ts';
 import { lastLines } from './peek.ts';
+import { RunningStarts } from './running-starts.ts';
 import { runAll } from './setup-commands.ts';
-import { continueSession, type StartContext, startSession, withSessionEnv } from './start.ts';
-import { isDeadline } from './start-errors.ts';
+import { continueSession, runnerOf, type StartContext, startSession, withSessionEnv } from './start.ts';
 
 type WaitingNudge = NudgeOptions & Required<Pick<NudgeOptions, 'waitIdleMs' | 'signal'>>;
-
-interface RunningStart {
-  readonly token: string;
-  readonly abort: AbortController;
-  readonly done: Promise<unknown>;
-}
 
 /**
  * The provider over any back end with terminals (tmux, the session host): start, readiness, dialogs, nudge, idle,
@@ -70,7 +60,7 @@ export class TerminalProvider
   readonly #backend: TerminalBackend;
   readonly #options: TerminalProviderOptions;
   readonly #timings: TerminalTimings;
-  readonly #starts = new Map<string, RunningStart>();
+  readonly #starts = new RunningStarts();
 
   constructor(options: TerminalProviderOptions) {
     this.kind = options.backend.kind;
@@ -83,7 +73,9 @@ export class TerminalProvider
     assertSessionName(name);
     options.signal.throwIfAborted();
     const full = withSessionEnv(config, this.#options.ids);
-    return await this.#asStart(name, full, options, (own) => startSession(this.#context(), name, full, own));
+    return await this.#starts.run(name, tokenIn(full), options, (own) =>
+      startSession(this.#context(), name, full, own),
+    );
   }
 
   async continueStart(name: string, config: RuntimeConfig, options: StartOptions): Promise<StartResult> {
@@ -94,20 +86,14 @@ export class TerminalProvider
       { ...config, env: { ...config.env, GC_INSTANCE_TOKEN: token } },
       this.#options.ids,
     );
-    return await this.#asStart(name, full, options, (own) =>
+    return await this.#starts.run(name, tokenIn(full), options, (own) =>
       continueSession(this.#context(), name, full, own),
     );
   }
 
   async stop(name: string, options: StopOptions = {}): Promise<void> {
     const { instanceToken } = options;
-    const running = this.#starts.get(name);
-    if (running && (instanceToken === undefined || instanceToken === running.token)) {
-      running.abort.abort(
-        new GcError('start-cancelled', `the start of session "${name}" was cancelled by a stop`),
-      );
-      await running.done;
-    }
+    await this.#starts.cancel(name, instanceToken);
     const inspection = await this.#backend.inspect(name);
     if (inspection.kind === 'absent') return;
     if (instanceToken !== undefined) {
@@ -151,7 +137,7 @@ export class TerminalProvider
       if (found.kind === 'unknown') return { kind: 'failed', detail: found.reason };
       if (found.kind === 'absent' || found.session.state.kind === 'dead') return { kind: 'no-session' };
       const facts = await readFacts(this.#backend, found.session);
-      const text = await messageOfContent(content, facts.workDir, signal);
+      const text = await messageOfContent(content, this.#putInto(name, facts.workDir, signal));
       if (text === '') return { kind: 'empty' };
       const work = () => this.#deliverWhenIdle(name, facts, text, { ...options, waitIdleMs, signal });
       return await this.#options.lock(name, this.#timings.lockTimeoutMs + waitIdleMs, work, signal);
@@ -194,6 +180,8 @@ export class TerminalProvider
   }
 
   async copyTo(name: string, source: string, relativeTarget: string): Promise<void> {
+    const { elsewhere } = this.#backend;
+    if (elsewhere) return await elsewhere.copyTo(name, source, relativeTarget, new AbortController().signal);
     const workDir = await this.#backend.getMeta(name, 'GC_DIR');
     if (workDir === '') return;
     const failure = await copyInto(workDir, source, relativeTarget, new AbortController().signal);
@@ -207,12 +195,7 @@ export class TerminalProvider
 
   async runLive(name: string, config: RuntimeConfig): Promise<readonly string[]> {
     const full = withSessionEnv(config, this.#options.ids);
-    const runner = {
-      runShell: this.#options.runShell,
-      hostEnv: this.#options.hostEnv,
-      backendEnv: this.#backend.setupEnv(),
-      signal: new AbortController().signal,
-    };
+    const runner = runnerOf(this.#options, name, new AbortController().signal);
     return await runAll(runner, name, full, 'session_live', config.sessionLive);
   }
 
@@ -253,43 +236,14 @@ export class TerminalProvider
     await this.#backend.close();
   }
 
-  /** One start per name in this process; a stop of the name cancels it. */
-  async #asStart(
-    name: string,
-    config: RuntimeConfig,
-    options: StartOptions,
-    work: (options: StartOptions) => Promise<StartResult>,
-  ): Promise<StartResult> {
-    if (this.#starts.has(name)) throw new SessionExistsError(name, ' is being started');
-    const abort = new AbortController();
-    const signal = AbortSignal.any([options.signal, abort.signal]);
-    let at = 'begin';
-    const result = work({
-      signal,
-      onProgress: (progress) => {
-        if (progress.kind === 'step') at = progress.step;
-        options.onProgress?.(progress);
-      },
-    });
-    const done = result.then(
-      () => undefined,
-      () => undefined, // the caller of start gets it; a stop only waits for the end
-    );
-    this.#starts.set(name, { token: config.env['GC_INSTANCE_TOKEN'] ?? '', abort, done });
-    try {
-      return await result;
-    } catch (error) {
-      if (error !== signal.reason || !isDeadline(error)) throw error;
-      throw new StartFailedError(
-        'start-timeout',
-        `the start of session "${name}" did not end in time, at ${at}`,
-        {
-          cause: error,
-        },
-      );
-    } finally {
-      this.#starts.delete(name);
+  /** Brings a file into the session's work dir, wherever that is. */
+  #putInto(name: string, workDir: string, signal: AbortSignal): PutFile {
+    const { elsewhere } = this.#backend;
+    if (elsewhere) {
+      return (path, base) => elsewhere.copyTo(name, path, base, signal).then(() => undefined, messageOf);
     }
+    if (workDir === '') return async () => 'the work dir of the session is unknown';
+    return (path, base) => copyInto(workDir, path, base, signal);
   }
 
   async #deliverWhenIdle(
@@ -327,8 +281,10 @@ export class TerminalProvider
   }
 }
 
+const tokenIn = (config: RuntimeConfig): string => config.env[META_INSTANCE_TOKEN] ?? '';
+
 /** A missing session is fine. */
-async function unlessMissing(act: Promise<void>): Promise<void> {
+export async function unlessMissing(act: Promise<void>): Promise<void> {
   try {
     await act;
   } catch (error) {
