@@ -173,6 +173,21 @@ export interface Worktree {
   readonly ports: number;
 }
 
+/** Amounts as Kubernetes writes them: `500m`, `1Gi`. */
+export interface K8sSessionSettings {
+  readonly namespace: string;
+  readonly image: string;
+  /** `''`: the current one of the kubeconfig. */
+  readonly context: string;
+  readonly cpuRequest: string;
+  readonly memRequest: string;
+  readonly cpuLimit: string;
+  readonly memLimit: string;
+  readonly prebaked: boolean;
+  /** `''`: the namespace's default one. */
+  readonly serviceAccount: string;
+}
+
 export interface SessionSettings {
   /** `''`: not chosen. */
   readonly provider: string;
@@ -186,7 +201,7 @@ export interface SessionSettings {
   /** `''`: the city's name. */
   readonly socket: string;
   readonly remoteMatch: string;
-  readonly k8s: Readonly<Record<string, string | boolean>>;
+  readonly k8s: K8sSessionSettings;
   readonly acp: {
     readonly handshakeTimeoutMs: number;
     readonly nudgeBusyTimeoutMs: number;
@@ -203,6 +218,10 @@ export interface Daemon {
   readonly driftDrainTimeoutMs: number;
   readonly probeConcurrency: number;
   readonly maxWakesPerTick: number;
+  /** Limits for starts: load of the last minute, bytes that stay free, bytes that a start takes. 0: none. */
+  readonly maxLoadPerCore: number;
+  readonly minFreeMemory: number;
+  readonly memoryPerSession: number;
   readonly observePaths: readonly string[];
   readonly formulaV2: boolean;
   readonly wispGcIntervalMs: number | undefined;

@@ -6,7 +6,7 @@ import { type CityFiles, SEED_CITIES } from './testing/mutate-city.ts';
 import { scratch } from './testing/scratch-city.ts';
 
 /** The share of the campaign that runs with the tests; `npm run fuzz` runs ten thousand. */
-const SHARE = 400;
+const SHARE = 200;
 const SEED = 20_260_901;
 
 describe('damaged cities and packs', () => {

@@ -224,7 +224,7 @@ agents:
       'city.yaml': 'session: {provider: tmx}\nbeads: {provider: "exec:"}\nmail: {provider: "exec:x"}\n',
     });
     expect(problems.map((problem) => problem.message)).toEqual([
-      'session.provider is not a session provider: "tmx"; did you mean "tmux"? (tmux, subprocess, acp, k8s, hybrid, auto, fake, fail or exec:<script>)',
+      'session.provider is not a session provider: "tmx"; did you mean "tmux"? (tmux, subprocess, acp, k8s, hybrid, fake, fail or exec:<script>)',
       'beads.provider is not a bead provider: "exec:" (sqlite, bd, file or exec:<script>)',
     ]);
   });
@@ -314,7 +314,7 @@ agents:
 agents:
   - {name: a, start_command: s, min_active_sessions: 2, max_active_sessions: 1}
   - {name: b, start_command: s, prompt_mode: flag}
-  - {name: c, provider: codex, session: acp}
+  - {name: c, provider: amp, session: acp}
   - {name: d, provider: claude, session: acp, prompt_mode: flag, prompt_flag: -p}
   - {name: e, start_command: s, min_active_sessions: 2, max_active_sessions: -1}
 `,

@@ -144,7 +144,7 @@ describe('loadCity', () => {
       displayMs: 5_000,
       socket: 'own',
     });
-    expect(city.session.k8s).toMatchObject({ namespace: 'gc', cpu_request: '500m', prebaked: true });
+    expect(city.session.k8s).toMatchObject({ namespace: 'gc', cpuRequest: '500m', prebaked: true });
     expect(city.session.acp).toEqual({
       handshakeTimeoutMs: 30_000,
       nudgeBusyTimeoutMs: 60_000,

@@ -3,6 +3,7 @@ import type { NewEvent } from '../events/event.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { rfc3339 } from '../platform/clock.ts';
 import type { Ids } from '../platform/ids.ts';
+import { META_CONVERSATION } from '../runtime/provider.ts';
 import { NEW_CONVERSATION_KEY } from '../session/journal/facts.ts';
 import { type NewSession, newSessionBead } from '../session/record-codec.ts';
 import type { Desired } from './model.ts';
@@ -39,6 +40,7 @@ export function createRecord(
     providerKind: resolved?.providerKind ?? '',
     workDir: resolved?.config.workDir ?? '',
     command: resolved?.config.command ?? '',
+    transport: resolved?.transport ?? '',
     resumeFlag: resolved?.resume.resumeFlag ?? '',
     resumeStyle: resolved?.resume.resumeStyle ?? '',
     resumeCommand: resolved?.resume.resumeCommand ?? '',
@@ -63,10 +65,13 @@ export function adopt(
     state: 'active' as const,
     stateReason: 'adopted',
     instanceToken: meta['GC_INSTANCE_TOKEN'] || context.ids.hex(16),
+    ...adoptedConversation(meta),
     metadata: {
       last_woke_at: rfc3339(context.now),
       generation: meta['GC_RUNTIME_EPOCH'] || '1',
-      [NEW_CONVERSATION_KEY]: 'it was taken over while it lived: which conversation it has is not known',
+      [NEW_CONVERSATION_KEY]: conversationOf(meta)
+        ? ''
+        : 'it was taken over while it lived: which conversation it has is not known',
     },
   };
   const beads = [desired ? createRecord(desired, context, life) : strayRecord(sessionName, meta, life)];
@@ -77,6 +82,16 @@ export function adopt(
     message: 'adopted: it lives and had no record',
   };
   return { beads, events: [adopted] };
+}
+
+/** Where the agent names its conversation itself, it is marked on the session. */
+function conversationOf(meta: Readonly<Record<string, string>>): string {
+  return meta[META_CONVERSATION] ?? '';
+}
+
+function adoptedConversation(meta: Readonly<Record<string, string>>): Partial<NewSession> {
+  const sessionKey = conversationOf(meta);
+  return sessionKey === '' ? {} : { sessionKey };
 }
 
 /** A living session of ours that nothing in the config explains: it gets a record, and is let go by the next pass. */

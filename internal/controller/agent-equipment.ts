@@ -4,7 +4,7 @@ import { hookSupport } from '../agent/hooks/hook-support.ts';
 import { readSkills, type Skill, skillRoots } from '../agent/skills/catalog.ts';
 import { materializeCommand, skillDelivery } from '../agent/skills/delivery.ts';
 import type { Agent, City } from '../config/city.ts';
-import type { ResolvedPreset } from '../config/preset/resolve-preset.ts';
+import type { ResolvedPreset, Transport } from '../config/preset/resolve-preset.ts';
 import { quoteWord } from '../config/preset/shell-words.ts';
 import type { RealPath } from '../config/work-dir.ts';
 import { hashPathContent } from '../runtime/path-hash.ts';
@@ -29,6 +29,9 @@ export interface EquipmentRequest {
   readonly city: City;
   readonly agent: Agent;
   readonly preset: ResolvedPreset;
+  readonly transport: Transport;
+  /** It runs on another machine, where nothing of ours is installed. */
+  readonly elsewhere: boolean;
   readonly workDir: string;
   /** The overlays that will be laid over the work dir. */
   readonly overlays: readonly string[];
@@ -47,8 +50,9 @@ type Hooks = Pick<Equipment, 'primedByHook' | 'commandWords' | 'copyFiles'>;
 
 const NO_HOOKS: Hooks = { primedByHook: false, commandWords: '', copyFiles: [] };
 
-async function hooksOf({ city, agent, preset, overlays }: EquipmentRequest): Promise<Hooks> {
-  if (agent.session === 'acp') return NO_HOOKS;
+async function hooksOf(request: EquipmentRequest): Promise<Hooks> {
+  const { city, agent, preset, overlays } = request;
+  if (request.transport === 'acp' || request.elsewhere) return NO_HOOKS;
   const support = hookSupport(city, agent, preset);
   switch (support) {
     case 'none':

@@ -50,6 +50,8 @@ export class Board {
         sight: sights.get(record.id) ?? { kind: 'unknown', reason: 'not looked at' },
         operation: this.#engine.executor.operations.get(record.sessionName),
         glimpse: this.#screens.get(record.sessionName),
+        roomWait: this.#engine.memory.roomWaits.get(record.sessionName)?.why,
+        setback: this.#engine.memory.setbacks.get(record.sessionName),
         up,
         templates,
         needed: needed.has(record.template),
@@ -77,6 +79,7 @@ function glimpseRequest(
       observation: sight.observation,
       providerKind: record.providerKind,
       readyPromptPrefix: desired?.resolution === 'resolved' ? desired.config.readyPromptPrefix : '',
+      tells: record.transport === 'acp',
     },
   ];
 }

@@ -1,6 +1,7 @@
 import type { NudgeDelivery } from '../beads/sqlite/inbox-table.ts';
 import type { CityEvent, EventFilter } from '../events/event.ts';
 import type { NudgeOutcome } from '../runtime/provider.ts';
+import type { CityResources } from './city-resources.ts';
 
 /**
  * Everything a person or a program can ask of one city. Served by the controller over its socket, and built directly
@@ -9,6 +10,8 @@ import type { NudgeOutcome } from '../runtime/provider.ts';
  */
 export interface CityApi {
   status(): Promise<CityStatus>;
+  /** What the sessions use, measured now: it takes half a second. */
+  resources(): Promise<CityResources>;
   sessions(filter?: SessionFilter): Promise<readonly SessionView[]>;
   /** @throws session-not-found (nearest name offered), ambiguous-session */
   session(target: string): Promise<SessionView>;
@@ -22,11 +25,17 @@ export interface CityApi {
   /** One try to deliver what waits, now. */
   deliverNudges(target: string): Promise<NudgeQueue>;
   peek(target: string, lines: number): Promise<string>;
+  /** What agents ask people: of one session, or of all that live. */
+  questions(target?: string): Promise<OpenQuestions>;
+  /** @throws session-no-pending, already-answered, unknown-action, interaction-unsupported */
+  answer(target: string, request: AnswerRequest): Promise<AnswerReply>;
   /** Ends the runtime; the controller starts it again by policy. */
   kill(target: string): Promise<SessionView>;
+  /** Has it leave what it does now. @throws GcError `session-not-active`, `session-idle` */
+  interrupt(target: string): Promise<SessionView>;
   suspend(target: string): Promise<SessionView>;
-  /** Clears holds, strikes and quarantine, and tries at once. */
-  wake(target: string): Promise<SessionView>;
+  /** Clears holds, strikes and quarantine, and tries at once. @throws no-room, unless it is forced */
+  wake(target: string, options?: WakeOptions): Promise<SessionView>;
   close(target: string): Promise<SessionView>;
   /** Asks the agent to end: it says when it is done, at the latest its drain timeout ends it, and it stays down. */
   drain(target: string): Promise<SessionView>;
@@ -136,10 +145,14 @@ export interface SessionView {
   readonly since?: string;
   /** One short line: the last screen line, the question, the exit, the next step. */
   readonly detail?: string;
+  /** Why it cannot be started as it is written: a stable code, `provider-not-found` ... */
+  readonly problem?: string;
   readonly wanted: boolean;
   readonly wake_reasons: readonly string[];
   readonly sleep_reason: string;
   readonly provider: string;
+  /** `acp`: spoken to in the Agent Client Protocol, without a terminal; `''` otherwise. */
+  readonly transport: string;
   readonly command: string;
   readonly work_dir: string;
   readonly session_key: string;
@@ -156,6 +169,8 @@ export interface SessionView {
   readonly last_exit?: {
     readonly code?: number;
     readonly signal?: string;
+    /** Why, where the back end knows: `OOMKilled`. */
+    readonly reason?: string;
     readonly at: string;
     readonly last_lines: string;
   };
@@ -177,6 +192,13 @@ export interface NewSessionRequest {
   readonly template: string;
   readonly alias?: string;
   readonly title?: string;
+  /** Whatever the limits of the machine say. */
+  readonly force?: boolean;
+}
+
+export interface WakeOptions {
+  /** Whatever the limits of the machine say. */
+  readonly force?: boolean;
 }
 
 /** What a session says about itself holds for the life that says it. */
@@ -283,6 +305,41 @@ export interface TakenNudges {
   })[];
 }
 
+export interface OpenQuestion {
+  /** What people call the session. */
+  readonly session: string;
+  readonly session_id: string;
+  readonly session_name: string;
+  readonly request_id: string;
+  /** `approval`, `question` ... */
+  readonly kind: string;
+  readonly prompt: string;
+  readonly options: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface OpenQuestions {
+  readonly items: readonly OpenQuestion[];
+  /** Sessions that could not be looked at. */
+  readonly unknown: readonly { readonly session: string; readonly reason: string }[];
+}
+
+export interface AnswerRequest {
+  /** The question that is meant; absent: whichever is open. */
+  readonly request_id?: string;
+  /** A number, an option or its beginning, or `approve`, `approve_always`, `deny`. */
+  readonly action: string;
+  /** What is to be said with it, where the question takes a text. */
+  readonly text?: string;
+}
+
+export interface AnswerReply {
+  readonly session: string;
+  readonly request_id: string;
+  /** As it was given to the agent. */
+  readonly choice: string;
+}
+
 export interface Explanation {
   readonly session: SessionView;
   readonly decisions: readonly ExplainedDecision[];
@@ -321,4 +378,6 @@ export interface StopReply {
   readonly stopped: readonly string[];
   /** What could not be ended, by name; then the exit code is not 0. */
   readonly left: readonly string[];
+  /** Why nobody could tell what lives: nothing was ended, and `left` is what is believed to run. */
+  readonly reason?: string;
 }

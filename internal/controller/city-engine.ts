@@ -1,5 +1,8 @@
 import type { City } from '../config/city.ts';
+import { type MachineState, readMachine } from '../platform/machine.ts';
+import { canRoute } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { hasLimits, type Room } from './admission.ts';
 import type { CityParts } from './city-parts.ts';
 import type { SeenDemand } from './demand.ts';
 import { DesiredBook } from './desired-state.ts';
@@ -9,8 +12,9 @@ import { LivedTime, type TimeGap } from './lived-time.ts';
 import { type CityDemand, type Desired, NO_DEMAND, type OrderedSurvey } from './model.ts';
 import { type PoolSlot, recordedSlots } from './pools.ts';
 import type { ChangeContext } from './record-changes.ts';
+import { tellRoutes } from './routes.ts';
 import { RuntimeMemory } from './runtime-memory.ts';
-import { surveyOf } from './survey.ts';
+import { Looks } from './survey.ts';
 
 export interface EngineEvents {
   poke(): void;
@@ -24,6 +28,8 @@ export class CityEngine {
   readonly memory = new RuntimeMemory();
   readonly time: LivedTime;
   readonly executor: Executor;
+  readonly #looks: Looks;
+  readonly #machine: () => MachineState;
   #city: City;
   #book: DesiredBook;
   /** `undefined`: nobody looks for demand here, or the config is another one since. */
@@ -31,12 +37,16 @@ export class CityEngine {
   #recorded: { readonly records: readonly SessionRecord[]; readonly slots: readonly PoolSlot[] } | undefined;
   /** The place of the last loss of everything. */
   #lostAt = 0;
+  #toldRoutes = false;
 
-  constructor(parts: CityParts, events: EngineEvents) {
+  /** @param machine how the machine is looked at, where limits for starts are set */
+  constructor(parts: CityParts, events: EngineEvents, machine: () => MachineState = readMachine) {
     this.parts = parts;
+    this.#machine = machine;
     this.#city = parts.city;
     this.#book = new DesiredBook(parts.city, parts.resolver(parts.city));
     this.time = new LivedTime(parts.clock, (gap) => events.gap(gap));
+    this.#looks = new Looks(parts.provider, this.time);
     this.executor = new Executor({
       db: parts.db,
       store: parts.store,
@@ -91,8 +101,28 @@ export class CityEngine {
   }
 
   async look(): Promise<OrderedSurvey> {
+    await this.#tellRoutes();
     const order = this.memory.nextOrder();
-    return { order, survey: await surveyOf(this.parts.provider, this.time) };
+    return { order, survey: await this.#looks.now() };
+  }
+
+  /** Once: from then on starts tell the provider, and what it sees. */
+  async #tellRoutes(): Promise<void> {
+    const { provider, store } = this.parts;
+    if (this.#toldRoutes || !canRoute(provider)) return;
+    tellRoutes(provider, await store.list('open'));
+    this.#toldRoutes = true;
+  }
+
+  /** The limits for starts and the machine as it is now; `undefined`: there are none. */
+  room(): Room | undefined {
+    const { maxLoadPerCore, minFreeMemory, memoryPerSession } = this.#city.daemon;
+    const limits = { maxLoadPerCore, minFreeMemory, memoryPerSession };
+    return hasLimits(limits) ? { limits, machine: this.#machine() } : undefined;
+  }
+
+  machine(): MachineState {
+    return this.#machine();
   }
 
   /** Everything that lived is gone together. */

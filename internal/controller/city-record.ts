@@ -1,5 +1,6 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
 import type { City } from '../config/city.ts';
+import type { NewEvent } from '../events/event.ts';
 import type { Environment } from '../platform/paths.ts';
 import { parseObject, parseTexts } from './json-text.ts';
 
@@ -36,8 +37,13 @@ export async function readCityRecord(db: CityDatabase): Promise<CityRecord> {
   };
 }
 
-export async function writeCityRecord(db: CityDatabase, changes: CityRecordChanges): Promise<void> {
+export async function writeCityRecord(
+  db: CityDatabase,
+  changes: CityRecordChanges,
+  events: readonly NewEvent[] = [],
+): Promise<void> {
   await db.commit({
+    events,
     state: {
       [PROVIDER]: changes.provider,
       [TMUX_SOCKET]: changes.tmuxSocket,

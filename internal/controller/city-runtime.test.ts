@@ -11,6 +11,22 @@ const city = (yaml: string) => {
 
 afterEach(() => harness.end());
 
+describe('a controller whose right to act is in doubt', () => {
+  it('touches nothing, says so, and goes on once it is certain again', async () => {
+    const h = city(cityYaml(['mayor']));
+    h.mayAct = false;
+    await h.up();
+    await h.pass(60_000);
+    expect([h.starts(), h.runtime.troubles.lines]).toEqual([
+      0,
+      ['the right to control the city is in doubt: nothing is done meanwhile'],
+    ]);
+    h.mayAct = true;
+    await h.running(1);
+    expect(h.runtime.troubles.lines).toEqual([]);
+  });
+});
+
 describe('a city that comes up', () => {
   it('starts what is wanted, records it and tells of it', async () => {
     const h = city(cityYaml(['mayor', ['worker', 'depends_on: [mayor]']]));
@@ -327,6 +343,18 @@ describe('the end of a city', () => {
     };
     await h.settled(h.runtime.stop());
     expect(recorded).toEqual(Array(4).fill('city stopped'));
+  });
+
+  it('ends the controller alone when nobody can tell what lives, and says why', async () => {
+    const h = city(cityYaml(['mayor']));
+    await h.up();
+    await h.running(1);
+    h.provider.broken = true;
+    const reply = await h.settled(h.runtime.stop());
+    expect(reply).toEqual({ stopped: [], left: ['mayor'], reason: expect.stringContaining('unavailable') });
+    expect(h.runtime.ended.aborted).toBe(true);
+    h.provider.broken = false;
+    expect(await h.provider.isRunning('mayor')).toBe('yes');
   });
 
   it('names what could not be ended', async () => {

@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs';
 import { RevisionConflictError } from '../beads/store.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { codeOf, messageOf } from '../platform/errors.ts';
+import { type MachineState, readMachine } from '../platform/machine.ts';
 import type { ConfigState, ReloadReply, StopReply } from './city-api.ts';
 import { CityEngine } from './city-engine.ts';
 import type { CityParts } from './city-parts.ts';
 import { stopCity } from './city-stop.ts';
 import { ConfigReloader } from './config-reload.ts';
 import { type ConfigWatch, watchConfig } from './config-watch.ts';
+import { checkImages } from './image-check.ts';
 import { InboxKeeper } from './inbox-keeper.ts';
 import { JournalKeeper } from './journal-keeper.ts';
 import type { TimeGap } from './lived-time.ts';
@@ -16,19 +18,25 @@ import { PoolKeeper } from './pool-keeper.ts';
 import { machineIsPressed } from './pressure.ts';
 import { followProvider } from './provider-events.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
+import type { Tenure } from './tenure.ts';
 import { creditGap } from './time-credit.ts';
 import { Troubles } from './troubles.ts';
 
 /** After a pass that failed (the store is full, say), before the next one. */
 const FAILED_PASS_PAUSE_MS = 5_000;
+/** While it is not certain whether this controller may act, before the next look. */
+const TENURE_PAUSE_MS = 500;
 
 /** What a runtime takes from the machine by itself. */
 export interface Surroundings {
   readonly watchConfig: typeof watchConfig;
   /** Sessions come up one at a time then. */
   readonly isPressed: () => boolean;
+  readonly machine: () => MachineState;
   /** Commands of the config that are no agents. */
   readonly runCommand: RunCommand;
+  /** Absent: the city's own lock is all that is needed. */
+  readonly tenure: Tenure;
 }
 
 /**
@@ -58,16 +66,23 @@ export class CityRuntime {
   readonly #over = new AbortController();
 
   readonly #watchConfigFiles: typeof watchConfig;
+  readonly #tenure: Tenure | undefined;
 
   constructor(parts: CityParts, surroundings: Partial<Surroundings> = {}) {
     this.parts = parts;
     this.#watchConfigFiles = surroundings.watchConfig ?? watchConfig;
+    this.#tenure = surroundings.tenure;
     this.troubles = new Troubles(parts.log);
-    this.engine = new CityEngine(parts, {
-      poke: () => this.#look(),
-      trouble: (error) => this.troubles.note(error),
-      gap: (gap) => this.#noticeGap(gap),
-    });
+    const machine = surroundings.machine ?? readMachine;
+    this.engine = new CityEngine(
+      parts,
+      {
+        poke: () => this.#look(),
+        trouble: (error) => this.troubles.note(error),
+        gap: (gap) => this.#noticeGap(gap),
+      },
+      machine,
+    );
     this.#pools = new PoolKeeper({
       parts,
       time: this.engine.time,
@@ -77,7 +92,11 @@ export class CityRuntime {
       complain: (key, what) =>
         what === undefined ? this.troubles.clear(key) : this.troubles.noteText(key, what),
     });
-    this.#passes = new CityPasses(this.engine, surroundings.isPressed ?? machineIsPressed, this.#pools);
+    this.#passes = new CityPasses(
+      this.engine,
+      surroundings.isPressed ?? (() => machineIsPressed(machine())),
+      this.#pools,
+    );
     this.#reloader = new ConfigReloader(this.engine);
     this.inbox = new InboxKeeper(
       this.engine,
@@ -115,6 +134,7 @@ export class CityRuntime {
     this.#startedAt = parts.clock.now();
     const { signal } = this.#lifetime;
     try {
+      await checkImages(parts.provider, parts.city);
       await parts.db.commit({ events: [{ type: 'controller.started', actor: CONTROLLER_ACTOR }] });
       this.#background.push(this.engine.time.heartbeat(signal), this.#followProvider(signal));
       this.#watch = this.#watchConfig(signal);
@@ -230,6 +250,15 @@ export class CityRuntime {
 
   /** What was removed under us is not made again, and nothing is written into what is not there. */
   #halted(): boolean {
+    if (this.#tenure && !this.#tenure.held()) {
+      this.troubles.noteText(
+        'tenure',
+        'the right to control the city is in doubt: nothing is done meanwhile',
+      );
+      this.#passes.retryIn(TENURE_PAUSE_MS);
+      return true;
+    }
+    this.troubles.clear('tenure');
     if (existsSync(this.parts.db.file)) return false;
     this.troubles.noteText(
       'store-removed',

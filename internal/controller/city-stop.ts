@@ -1,13 +1,14 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
 import { messageOf } from '../platform/errors.ts';
-import { canObserve, type Provider, type Survey } from '../runtime/provider.ts';
+import { limited } from '../platform/limited.ts';
+import { canObserve, type Provider, type Survey, unseenAnswer } from '../runtime/provider.ts';
+import { PartialListError } from '../runtime/routing/back-ends.ts';
 import { cleared, crashPatch } from '../session/crash-policy.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { StopReply } from './city-api.ts';
 import type { ExecutorContext } from './executor.ts';
-import { limited } from './limited.ts';
 import type { Desired } from './model.ts';
-import { STOP_INTENT_KEY, stopIntent } from './session-facts.ts';
+import { believedRunning, STOP_INTENT_KEY, stopIntent } from './session-facts.ts';
 import { stopWaves, withTransitiveNeeds } from './start-waves.ts';
 import { recordStopped, STOP_GRACE_MS } from './stop-operation.ts';
 
@@ -26,13 +27,20 @@ export interface CityStopOptions {
 
 /**
  * Ends every session of the city: all are interrupted, those that are still there after the timeout are stopped,
- * dependents first. That it is meant is recorded before the first signal. Source: Gas City's graceful stop.
+ * dependents first. That it is meant is recorded before the first signal. Source: Gas City's graceful stop. Where nobody
+ * can tell what lives, nothing is ended.
  */
 export async function stopCity(options: CityStopOptions, signal: AbortSignal): Promise<StopReply> {
   const { context, progress } = options;
   const open = await context.store.list('open');
   await forgetStrikes(context.db, open);
-  const names = await context.provider.listRunning('');
+  const listed = await namesToEnd(context.provider, open);
+  if (listed.kind === 'unknown') {
+    progress?.(`gc stop: ${listed.reason}`);
+    const { reason } = listed;
+    return { stopped: [], left: open.filter(believedRunning).map(labelOfRecord), reason };
+  }
+  const { names } = listed;
   if (names.length === 0) return { stopped: [], left: [] };
   const records = await recordIntent(context.db, open, names);
   const alive = await aliveOf(context.provider, names);
@@ -100,6 +108,21 @@ async function stopAll(
   return { stopped, left };
 }
 
+type Listed =
+  | { readonly kind: 'listed'; readonly names: readonly string[] }
+  | { readonly kind: 'unknown'; readonly reason: string };
+
+/** When only some could be listed, the others may live as their records say: they are tried, and reported as left. */
+async function namesToEnd(provider: Provider, open: readonly SessionRecord[]): Promise<Listed> {
+  try {
+    return { kind: 'listed', names: await provider.listRunning('') };
+  } catch (error) {
+    if (!(error instanceof PartialListError)) return { kind: 'unknown', reason: messageOf(error) };
+    const believed = open.filter(believedRunning).map((record) => record.sessionName);
+    return { kind: 'listed', names: [...new Set([...error.names, ...believed])] };
+  }
+}
+
 /** Whoever stops the city and starts it again wants everything tried again. */
 async function forgetStrikes(db: CityDatabase, records: readonly SessionRecord[]): Promise<void> {
   const metadata = crashPatch(cleared());
@@ -138,7 +161,8 @@ async function aliveOf(provider: Provider, names: readonly string[]): Promise<Re
   return new Set(
     names.filter((name) => {
       const found = survey.sessions.get(name);
-      return found !== undefined && found.liveness.kind !== 'exited';
+      if (!found) return unseenAnswer(survey, name)?.kind === 'unknown';
+      return found.liveness.kind !== 'exited';
     }),
   );
 }
@@ -149,5 +173,8 @@ function dependencyGraph(desired: ReadonlyMap<string, Desired>): ReadonlyMap<str
 
 function labelOf(records: ReadonlyMap<string, SessionRecord>, name: string): string {
   const record = records.get(name);
-  return record?.namedIdentity || record?.alias || name;
+  return record ? labelOfRecord(record) : name;
 }
+
+const labelOfRecord = (record: SessionRecord): string =>
+  record.namedIdentity || record.alias || record.sessionName;

@@ -62,6 +62,8 @@ export const LAST_EXIT_KEY = 'last_exit';
 export interface LastExit {
   readonly code?: number;
   readonly signal?: string;
+  /** Why, where the back end knows: `OOMKilled`. */
+  readonly reason?: string;
   /** RFC 3339. */
   readonly at: string;
   readonly last_lines: string;
@@ -303,8 +305,7 @@ function ownEvents(
     last_lines: lines.join('\n'),
     ...(state.nextTryAt === undefined ? {} : { next_try_at: new Date(state.nextTryAt).toISOString() }),
   };
-  const lastLine = lines.findLast((line) => line.trim() !== '');
-  const message = lastLine === undefined ? death.how : `${death.how}: ${lastLine.trim()}`;
+  const message = withLastLine(death.how, lines, (line) => line);
   const crashed: NewEvent = { type: 'session.crashed', actor: CONTROLLER_ACTOR, subject, message, payload };
   if (state.kind !== 'quarantined') return [crashed];
   return [
@@ -322,6 +323,16 @@ function lastLinesOf(text: string): string[] {
   const lines = text.trimEnd().split('\n').slice(-LAST_LINES_KEPT);
   while (lines.length > 1 && Buffer.byteLength(lines.join('\n')) > LAST_LINES_KEPT_BYTES) lines.shift();
   return lines.map((line) => line.slice(0, LAST_LINES_KEPT_BYTES)).filter((line, i) => i > 0 || line !== '');
+}
+
+/** A reason with what was said last, unless that is the reason itself. */
+export function withLastLine(
+  reason: string,
+  lines: readonly string[],
+  quote: (line: string) => string,
+): string {
+  const last = lines.findLast((line) => line.trim() !== '')?.trim();
+  return last === undefined || reason.includes(last) ? reason : `${reason}: ${quote(last)}`;
 }
 
 function lastExit(death: OwnDeath, lines: readonly string[], now: number): LastExit {

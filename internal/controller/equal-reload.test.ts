@@ -1,6 +1,7 @@
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { rounds } from '../platform/testing/campaign.ts';
 import { CityHarness } from './testing/city-harness.ts';
 
 let harness: CityHarness;
@@ -19,7 +20,7 @@ const FILES: Readonly<Record<string, string>> = {
   'packs/crew/template-fragments/rule.template.md': '{{ define "rule" }}Be kind.{{ end }}\n',
   'packs/extra/pack.yaml': 'pack: {name: extra, schema: 2}\nagents: [{name: spare, start_command: s}]\n',
 };
-const RELOADS = 1_000;
+const RELOADS = rounds(1_000, 150);
 
 /** What says the same: other blanks and comments, another order of writing, another time of change. */
 const REWRITES: readonly ((text: string) => string)[] = [
@@ -29,7 +30,7 @@ const REWRITES: readonly ((text: string) => string)[] = [
   (text) => text.replaceAll('\n', '\n\n'),
 ];
 
-it('a thousand reloads of rewritten but equal files restart nothing', async () => {
+it(`${RELOADS} reloads of rewritten but equal files restart nothing`, async () => {
   harness = new CityHarness(CITY);
   const write = (rewrite: (text: string) => string) => {
     harness.writeConfig(rewrite(CITY));

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { StartFailedError } from '../runtime/errors.ts';
+import { RuntimeUnavailableError, StartFailedError } from '../runtime/errors.ts';
 import { readCrashState } from '../session/crash-policy.ts';
+import { Board } from './board.ts';
 import { CityEngine } from './city-engine.ts';
 import type { ResolvedDesired } from './model.ts';
 import type { Action } from './plan.ts';
@@ -85,6 +86,35 @@ describe('an operation', () => {
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000]);
     const told = await engine.parts.db.decisions(record.id, 10);
     expect(told.map((d) => [d.what, d.why])).toEqual([['stop failed', 'it hangs']]);
+  });
+
+  it('start of which nothing could be told says what keeps it, in its history and on the board', async () => {
+    const { engine, record, start } = await engineWithRecord();
+    h.provider.start = () => Promise.reject(new RuntimeUnavailableError('the cluster is asleep'));
+    expect(await h.settled(engine.executor.run(start))).toMatchObject({ kind: 'undecided' });
+    const [last] = await engine.parts.db.decisions(record.id, 1);
+    expect([last?.what, last?.why]).toEqual(['start failed', 'the cluster is asleep']);
+    expect(engine.memory.setbacks.get('a')).toBe('the cluster is asleep');
+    const records = await engine.parts.store.list('open');
+    const desired = await engine.desired(records);
+    const survey = await engine.look();
+    const [view] = await new Board(engine).views({ survey, records, desired, controlled: true });
+    expect(view?.detail).toBe('is tried again soon: the cluster is asleep');
+  });
+
+  it('start that failed says its reason once, with what to do, whatever a broken back end says then', async () => {
+    const { engine, parts, start } = await engineWithRecord();
+    h.provider.start = () =>
+      Promise.reject(
+        new StartFailedError('no-login', 'it wants a login\nagent stderr:\nno key', {
+          next: 'log in once',
+          lastLines: 'agent stderr:\nno key\nit wants a login',
+        }),
+      );
+    h.provider.stop = () => Promise.reject(new Error('it cannot stop either'));
+    expect(await h.settled(engine.executor.run(start))).toMatchObject({ kind: 'failed' });
+    const [event] = await parts.db.events.list({ type: 'session.crashed' });
+    expect(event?.message).toBe('start failed: it wants a login (log in once)');
   });
 
   it('start that is not ready in time is ended, and its screen is the reason', async () => {

@@ -84,11 +84,11 @@ export class Executor {
     if (action.kind === 'start') memory.begun(name);
     try {
       const outcome = await this.#perform(operation, action);
-      if (outcome?.kind === 'undecided') memory.failed(name, time.lived());
+      if (outcome?.kind === 'undecided') await this.#undecided(operation, action, outcome.error);
       else memory.succeeded(name);
       return outcome;
     } catch (error) {
-      memory.failed(name, time.lived());
+      memory.failed(name, time.lived(), isExpected(error) ? '' : messageOf(error));
       if (!isExpected(error)) {
         trouble(error);
         await this.#recordFailure(action, error);
@@ -110,6 +110,14 @@ export class Executor {
   async drainAll(kind: AbortReason['kind']): Promise<void> {
     for (const operation of this.#operations.values()) operation.abort(kind);
     while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
+  }
+
+  /** Nothing that counts, but whoever looks at the session wants to know what keeps it. */
+  async #undecided(operation: Operation, action: Action, error: unknown): Promise<void> {
+    const { memory, time } = this.#options;
+    const isCalledOff = operation.aborted !== undefined || isExpected(error);
+    memory.failed(action.sessionName, time.lived(), isCalledOff ? '' : messageOf(error));
+    if (!isCalledOff) await this.#recordFailure(action, error);
   }
 
   /** What was decided and did not come about is told where the decision is. A repeated failure is written once. */

@@ -1,4 +1,5 @@
 import type { OutboxRow } from '../beads/sqlite/outbox-table.ts';
+import { codeOf } from '../platform/errors.ts';
 import type { ConversationPlace, OutboxBody } from '../session/journal/city-journal.ts';
 import { ConversationLog, type ConversationTools } from '../session/journal/conversation-log.ts';
 import { LOG_UID_KEY } from '../session/journal/facts.ts';
@@ -31,6 +32,8 @@ export class JournalPump {
   readonly #owners = new Map<string, string>();
   /** Logs that take nothing any more. */
   readonly #refused = new Set<string>();
+  /** Conversations in a form that this version does not read: said once. */
+  readonly #unreadable = new Set<string>();
   #delivery: OutboxDelivery | undefined;
   #store: SessionLogStore | undefined;
   #delivering = false;
@@ -107,11 +110,13 @@ export class JournalPump {
   ): Promise<void> {
     if (this.#refused.has(uid)) return;
     const key = `${uid} ${place.key || place.since}`;
+    if (this.#unreadable.has(key)) return;
     try {
       const conversation = await this.#conversation(key, uid, place);
       if (conversation) await work(conversation);
     } catch (error) {
       this.#conversations.delete(key);
+      if (codeOf(error) === 'journal-version') this.#unreadable.add(key);
       if (error instanceof SessionDeletedError || error instanceof LogCorruptError) this.#refused.add(uid);
       this.#options.trouble(error);
     }
@@ -143,14 +148,14 @@ export class JournalPump {
     uid: string,
     place: ConversationPlace,
   ): Promise<string | undefined> {
-    const { key, work_dir: workDir, since } = place;
-    if (key !== '') return reader.locate({ workDir, keys: [key], aloneInWorkDir: false, since });
+    const { key, work_dir: workDir, since, session = '' } = place;
+    if (key !== '') return reader.locate({ session, workDir, keys: [key], aloneInWorkDir: false, since });
     const { db, store } = this.#options.parts;
     const known = await db.read(() => db.outbox.fileOf(uid, since));
     if (known !== undefined) return known;
     const records = [...(await store.list('open')), ...(await store.closedIn(workDir))];
     const aloneInWorkDir = !records.some((record) => isNeighbour(record, uid, place));
-    return reader.locate({ workDir, keys: [], aloneInWorkDir, since });
+    return reader.locate({ session, workDir, keys: [], aloneInWorkDir, since });
   }
 
   #reader({ program }: Pick<ConversationPlace, 'program'>): TranscriptReader | undefined {

@@ -9,6 +9,8 @@ import { actorNow } from './acting.ts';
 import { suspendAgentInFile } from './agent-edit.ts';
 import { agentsOf, Board, summaryOf } from './board.ts';
 import type {
+  AnswerReply,
+  AnswerRequest,
   CityApi,
   CityStatus,
   ConfigState,
@@ -24,14 +26,17 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
+  OpenQuestions,
   ReloadReply,
   SessionFilter,
   SessionView,
   StopReply,
   TakenMark,
   TakenNudges,
+  WakeOptions,
 } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
+import type { CityResources } from './city-resources.ts';
 import type { CityRuntime } from './city-runtime.ts';
 import { stopCity } from './city-stop.ts';
 import { problemText } from './config-reload.ts';
@@ -39,8 +44,12 @@ import { DrainVerbs } from './drain-verbs.ts';
 import { helpsFor } from './helps.ts';
 import type { InboxDesk } from './inbox-desk.ts';
 import { inboxDeskOf } from './inbox-keeper.ts';
+import { interruptSession } from './interrupt.ts';
 import type { OrderedSurvey } from './model.ts';
 import { createManualSession, requireAgent } from './new-session.ts';
+import { unusedProvider } from './provider-decision.ts';
+import { QuestionDesk } from './question-desk.ts';
+import { measureCity } from './resources.ts';
 import { matchesFilter } from './session-filter.ts';
 import { readLogs } from './session-logs.ts';
 import { SessionVerbs } from './session-verbs.ts';
@@ -66,6 +75,7 @@ export class LocalCityApi implements CityApi {
   readonly #verbs: SessionVerbs;
   readonly #drains: DrainVerbs;
   readonly #desk: InboxDesk;
+  readonly #questions: QuestionDesk;
   readonly #decisions: DecisionLog;
   #lastLook: { readonly at: number; readonly survey: OrderedSurvey } | undefined;
 
@@ -85,6 +95,12 @@ export class LocalCityApi implements CityApi {
     };
     this.#verbs = new SessionVerbs(verbs);
     this.#drains = new DrainVerbs(verbs, this.#verbs);
+    this.#questions = new QuestionDesk({
+      engine: options.engine,
+      verbs: this.#verbs,
+      actor: () => verbs.actor,
+      poke: verbs.poke,
+    });
     this.#desk = inboxDeskOf({
       engine: options.engine,
       verbs: this.#verbs,
@@ -110,8 +126,17 @@ export class LocalCityApi implements CityApi {
       sessions,
       rigs: city.rigs.map(({ name, path, suspended }) => ({ name, path, suspended })),
       summary: summaryOf(city, sessions),
-      problems: [...this.#surveyProblems(survey), ...(this.#runtime?.troubles.lines ?? [])],
+      problems: [
+        ...this.#surveyProblems(survey),
+        ...this.#providerProblems(),
+        ...(this.#runtime?.troubles.lines ?? []),
+      ],
     };
+  }
+
+  async resources(): Promise<CityResources> {
+    const survey = await this.#look();
+    return measureCity(this.#engine, survey, await this.#engine.parts.store.list('open'));
   }
 
   async sessions(filter: SessionFilter = {}): Promise<readonly SessionView[]> {
@@ -169,6 +194,20 @@ export class LocalCityApi implements CityApi {
     return this.#engine.parts.provider.peek(name, lines);
   }
 
+  questions(target?: string): Promise<OpenQuestions> {
+    return this.#questions.open(target);
+  }
+
+  answer(target: string, request: AnswerRequest): Promise<AnswerReply> {
+    return this.#questions.answer(target, request);
+  }
+
+  async interrupt(target: string): Promise<SessionView> {
+    const actor = actorNow() ?? this.#options.actor ?? CONTROLLER_ACTOR;
+    const interrupter = { engine: this.#engine, verbs: this.#verbs, actor };
+    return this.#view(await interruptSession(interrupter, target));
+  }
+
   async kill(target: string): Promise<SessionView> {
     return this.#view(await this.#verbs.kill(target));
   }
@@ -177,8 +216,8 @@ export class LocalCityApi implements CityApi {
     return this.#view(await this.#verbs.suspend(target));
   }
 
-  async wake(target: string): Promise<SessionView> {
-    return this.#view(await this.#verbs.wake(target));
+  async wake(target: string, options: WakeOptions = {}): Promise<SessionView> {
+    return this.#view(await this.#verbs.wake(target, options.force));
   }
 
   async close(target: string): Promise<SessionView> {
@@ -216,10 +255,12 @@ export class LocalCityApi implements CityApi {
 
   async explain(target: string): Promise<Explanation> {
     const session = await this.session(target);
+    const { survey } = await this.#look();
+    const isSeen = survey.kind === 'seen' && survey.sessions.has(session.session_name);
     return {
       session,
       decisions: await this.#decisions.last(session.id),
-      helps: helpsFor(session),
+      helps: helpsFor(session, isSeen),
     };
   }
 
@@ -300,7 +341,16 @@ export class LocalCityApi implements CityApi {
     return { file: city.file, revision: city.revision, ...(error === undefined ? {} : { error }) };
   }
 
+  #providerProblems(): readonly string[] {
+    const { city, parts } = this.#engine;
+    const used = parts.providerInfo.name;
+    return this.#runtime ? unusedProvider(city.session.provider, used, parts.env) : [];
+  }
+
   #surveyProblems({ survey }: OrderedSurvey): readonly string[] {
-    return survey.kind === 'unknown' ? [`the runtime could not be asked: ${survey.reason}`] : [];
+    const answers = survey.kind === 'seen' ? (survey.unseen ?? []).map((part) => part.answer) : [survey];
+    return answers.flatMap((answer) =>
+      answer.kind === 'unknown' ? [`the runtime could not be asked: ${answer.reason}`] : [],
+    );
   }
 }

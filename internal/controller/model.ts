@@ -1,4 +1,5 @@
 import type { SourcePosition } from '../config/city.ts';
+import type { Transport } from '../config/preset/resolve-preset.ts';
 import type { ExitInfo, Survey } from '../runtime/provider.ts';
 import type { ResumeAbility } from '../session/command.ts';
 import type { TwoForms } from './config-form.ts';
@@ -64,6 +65,8 @@ export interface ResolvedDesired extends DesiredIdentity, TwoForms {
   /** The preset's name in the file, and the built-in it is a kind of. */
   readonly provider: string;
   readonly providerKind: string;
+  /** How its agent is spoken to: at its terminal, or in the Agent Client Protocol. */
+  readonly transport: Transport;
 }
 
 /** The agent cannot be started as it is written. Everything else goes on. */

@@ -4,16 +4,19 @@ import { NEW_CONVERSATION_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { Effects } from '../session/session-store.ts';
 import type { ResolvedDesired } from './model.ts';
-import { type Conversation, canResume } from './start-config.ts';
+import { type Conversation, canResume, forgets } from './start-config.ts';
 
 /**
  * Why a conversation that should go on begins anew; `''` when it goes on, when a new one is what was asked for, and for
  * programs that are given no keys.
  */
 export function whyAnew(desired: ResolvedDesired, record: SessionRecord, next: Conversation): string {
-  if (!next.first || next.key === '' || desired.wakeMode !== 'resume' || !canResume(desired)) return '';
+  const isNamed = next.key !== '' || desired.transport === 'acp';
+  if (!next.first || !isNamed || desired.wakeMode !== 'resume' || !canResume(desired)) return '';
   const known = record.metadata[NEW_CONVERSATION_KEY] ?? '';
   if (known !== '' || record.continuationResetPending) return known;
+  if (record.sessionKey !== '' && forgets(desired, record))
+    return `its program cannot go on with conversation ${record.sessionKey}`;
   const isLost =
     record.startedConfigHash !== '' && record.sessionKey === '' && record.provider === desired.provider;
   return isLost ? 'the key of the one before is not on record' : '';

@@ -6,9 +6,11 @@ import { GcError } from '../platform/errors.ts';
 import { adhocName, qualifiedAlias } from '../session/names.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { NewSession } from '../session/record-codec.ts';
+import { START_ANYWAY_KEY } from './admission.ts';
 import type { NewSessionRequest } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
 import { configuredNames, isSuspended } from './desired-state.ts';
+import { refuseWithoutRoom } from './room-waits.ts';
 
 /**
  * The agent that a person means, by any name that means one agent. The name of a session is none: what is done to the
@@ -50,6 +52,14 @@ export async function createManualSession(
     });
   }
   refuseAboveMax(city, agent, await store.list('open'));
+  // Its own name comes with its record; where it runs does not depend on it but for hybrid cities.
+  if (!request.force)
+    refuseWithoutRoom(
+      engine,
+      request.alias ?? '',
+      `a session of ${agent.qualifiedName}`,
+      `gc session new ${request.template} --force`,
+    );
   const several = supportsMultiple(agent);
   const alias = request.alias ? qualifiedAlias(request.alias, agent.dir, several) : '';
   const explicit = several && alias === '';
@@ -68,7 +78,8 @@ export async function createManualSession(
     stateReason: 'asked for by a person',
     pendingCreateClaim: true,
   };
-  return store.create(session, { configured: configuredNames(city) });
+  const record = await store.create(session, { configured: configuredNames(city) });
+  return request.force ? store.apply(record.id, { [START_ANYWAY_KEY]: 'yes' }) : record;
 }
 
 function refuseAboveMax(city: City, agent: Agent, records: readonly SessionRecord[]): void {

@@ -82,6 +82,19 @@ describe('which provider a city has', () => {
     expect(third.env['TOKEN']).toBe('three');
   });
 
+  it('is another one as soon as nothing lives in the old one, and that is told', async () => {
+    await open({ GC_SESSION: 'tmux' });
+    await startIn('tmux');
+    const swaps = async (city: OpenedCity) =>
+      (await city.db.events.list({ type: 'provider.swapped' })).map(({ message }) => message);
+    expect(await swaps(await open({ GC_SESSION: 'exec:./mine' }))).toEqual([]);
+    await providers.get('tmux')?.stop('a');
+    const swapped = await open({ GC_SESSION: 'exec:./mine' });
+    expect(swapped.providerInfo.name).toBe('exec:./mine');
+    expect(await swaps(swapped)).toEqual(['tmux → exec:./mine']);
+    expect(await swaps(await open({ GC_SESSION: 'exec:./mine' }))).toHaveLength(1);
+  });
+
   it('stays when nobody can tell whether a session lives in it', async () => {
     await open({ GC_SESSION: 'tmux' });
     const provider = providers.get('tmux');
@@ -90,6 +103,15 @@ describe('which provider a city has', () => {
       name: 'tmux',
       chosen_by: 'record',
     });
+  });
+
+  it('that cannot be asked is reached by the way that whoever starts it says', async () => {
+    await open({ GC_SESSION: 'tmux', KUBECONFIG: '/gone', TOKEN: 'one' });
+    const provider = providers.get('tmux');
+    if (provider) provider.broken = true;
+    const again = await open({ GC_SESSION: 'fake', KUBECONFIG: '/there', TOKEN: 'two' });
+    expect(again.providerInfo.name).toBe('tmux');
+    expect(again.env).toMatchObject({ KUBECONFIG: '/there', TOKEN: 'one' });
   });
 
   it('is the recorded one for every visitor, whatever that visitor’s environment says', async () => {

@@ -2,17 +2,21 @@ import { join } from 'node:path';
 import { type CityDatabase, openCityDatabase } from '../beads/sqlite/city-database.ts';
 import type { City } from '../config/city.ts';
 import { loadCity } from '../config/load-city.ts';
+import type { NewEvent } from '../events/event.ts';
+import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { ensurePrivateDir } from '../platform/atomic-file.ts';
 import type { Clock } from '../platform/clock.ts';
 import { GcError, messageOf } from '../platform/errors.ts';
 import type { Ids } from '../platform/ids.ts';
 import { cityHash, type Environment } from '../platform/paths.ts';
-import { canClose } from '../runtime/provider.ts';
+import { canClose, canRoute } from '../runtime/provider.ts';
 import { cityJournal } from '../session/journal/city-journal.ts';
 import type { SessionLogStore } from '../session/log/session-log.ts';
 import { SessionStore } from '../session/session-store.ts';
+import { AcpTranscriptReader } from '../session/transcript/acp/acp-reader.ts';
 import { ClaudeTranscriptReader } from '../session/transcript/claude-reader.ts';
 import { CodexTranscriptReader } from '../session/transcript/codex-reader.ts';
+import { acpDir } from './acp-sessions.ts';
 import { equipAgents } from './agent-files.ts';
 import type { CityParts } from './city-parts.ts';
 import { type CityRecord, readCityRecord, writeCityRecord } from './city-record.ts';
@@ -21,6 +25,7 @@ import { lookPathIn } from './look-path.ts';
 import { decideProvider, type MakeProvider } from './provider-decision.ts';
 import { provideSystemPacks } from './system-packs.ts';
 import { templateResolver } from './template-resolve.ts';
+import type { FencedTenure } from './tenure.ts';
 
 type OpenLogs = (file: string, clock: Clock, ids: Ids) => SessionLogStore | Promise<SessionLogStore>;
 
@@ -40,6 +45,8 @@ export interface OpenCityOptions {
   readonly openLogs?: OpenLogs;
   /** Read and checked already; otherwise it is read here. */
   readonly city?: City;
+  /** The right to control the city, where more than its lock gives it. */
+  readonly tenure?: FencedTenure | undefined;
   readonly log?: (line: string) => void;
 }
 
@@ -84,10 +91,11 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     clock,
     ids,
     makeProvider: options.makeProvider,
+    tenure: options.tenure,
   });
   const log = options.log ?? (() => undefined);
   if (role === 'controller') {
-    await writeCityRecord(db, { ...changes, city });
+    await writeCityRecord(db, { ...changes, city }, swapEvents(record, changes.provider));
     // Before anybody can ask what the agents are started with: the answer depends on these files.
     await equipAgents(city, { provider: info.name, program, env }, log);
   }
@@ -110,12 +118,21 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     transcripts: [
       new ClaudeTranscriptReader(claudeRoots(city, env)),
       new CodexTranscriptReader(codexRoots(city, env)),
+      new AcpTranscriptReader(acpDir({ city, env })),
     ],
     logs: () => logs.get(),
     logFile,
     load: () => loadCity(city.root, { env: options.env }),
     resolver: (loaded) =>
-      templateResolver({ city: loaded, env, lookPath, beaconAt, program, provider: info.name }),
+      templateResolver({
+        city: loaded,
+        env,
+        lookPath,
+        beaconAt,
+        program,
+        provider: info.name,
+        isRouted: canRoute(provider) || info.name === 'fake' || info.name === 'fail',
+      }),
     log,
     tidy,
   };
@@ -128,6 +145,13 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
       db.close();
     },
   };
+}
+
+/** Nothing lived in the old one any more. Source of type and text: Gas City. */
+function swapEvents(record: CityRecord, provider: string): readonly NewEvent[] {
+  if (record.provider === undefined || record.provider === provider) return [];
+  const message = `${record.provider} → ${provider}`;
+  return [{ type: 'provider.swapped', actor: CONTROLLER_ACTOR, message }];
 }
 
 /** The logs of the sessions are told by whoever changed them, unless a controller does it. Costs one look when nothing was. */

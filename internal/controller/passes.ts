@@ -7,6 +7,8 @@ import { type Change, decisionKey, type Plan, type PlanInput } from './plan.ts';
 import type { PoolKeeper } from './pool-keeper.ts';
 import { plan } from './reconciler.ts';
 import { cityChangeOf, storedDecision } from './record-changes.ts';
+import { noteRoomWaits, runningElsewhere } from './room-waits.ts';
+import { routeChanges } from './routes.ts';
 import { lacksAgent, WAITS_FOR_KEY } from './session-facts.ts';
 import { cityRuntimeDir, TurnFlags } from './turn-flags.ts';
 
@@ -74,6 +76,7 @@ export class CityPasses {
     const survey = await engine.look();
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const records = await engine.parts.store.list('open');
+      if (await this.#correctRoutes(survey, records)) continue;
       const seen = await this.#pools.look(engine.city, records);
       const desired = await engine.desired(records, seen);
       this.#remember(survey, records, desired);
@@ -84,6 +87,7 @@ export class CityPasses {
       if (this.#gaps !== gapsBefore) return this.retryIn(0);
       await this.#write(next, records);
       if (next.changes.length > 0) continue;
+      await noteRoomWaits(engine, next.roomWaits, records);
       for (const action of next.actions) engine.executor.dispatch(action);
       this.#seen(survey);
       this.#pools.passed(engine.city, survey.survey, records);
@@ -91,6 +95,13 @@ export class CityPasses {
       return;
     }
     this.retryIn(BUSY_RECORDS_PAUSE_MS);
+  }
+
+  async #correctRoutes(survey: OrderedSurvey, records: readonly SessionRecord[]): Promise<boolean> {
+    const { db, provider } = this.#engine.parts;
+    const beads = routeChanges(provider, survey, records);
+    if (beads.length > 0) await db.commit({ beads });
+    return beads.length > 0;
   }
 
   #input(
@@ -120,6 +131,8 @@ export class CityPasses {
       watchingSince: this.#watchingSince,
       watched: this.#watched,
       startSlots: this.#isPressed() ? 1 : city.daemon.maxWakesPerTick,
+      room: this.#engine.room(),
+      elsewhere: runningElsewhere(this.#engine, desired.keys()),
       driftDrainTimeoutMs: city.daemon.driftDrainTimeoutMs,
       demand: this.#engine.demand,
       stopping: false,

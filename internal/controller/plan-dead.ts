@@ -83,7 +83,9 @@ export function isFinished(
 
 /** An agent that takes its own terminal away leaves no exit code, and no complaint. */
 export function complains(exit: Death['exit']): boolean {
-  return exit !== undefined && (exit.signal !== undefined || (exit.code ?? 0) !== 0);
+  if (exit === undefined) return false;
+  const wasEnded = exit.code === undefined && exit.reason !== undefined;
+  return wasEnded || exit.signal !== undefined || (exit.code ?? 0) !== 0;
 }
 
 function planStart(input: PlanInput, draft: PlanDraft, session: DeadSession): void {

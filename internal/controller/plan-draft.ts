@@ -1,4 +1,5 @@
 import type { SessionRecord } from '../session/record.ts';
+import type { Admission } from './admission.ts';
 import type { ResolvedDesired } from './model.ts';
 import { type Action, type Change, type Decision, decisionKey, type Plan, type PlanInput } from './plan.ts';
 
@@ -8,6 +9,9 @@ export interface StartCandidate {
   readonly desired: ResolvedDesired;
   readonly why: string;
 }
+
+/** Between looks at the machine while something waits for it. */
+const ROOM_RETRY_MS = 5_000;
 
 type About = Pick<SessionRecord, 'id' | 'sessionName'>;
 
@@ -19,6 +23,7 @@ export class PlanDraft {
   /** Templates with a session that is up and ready. */
   readonly up = new Set<string>();
   readonly #changes: Change[] = [];
+  readonly #roomWaits = new Map<string, string>();
   readonly #actions: Action[] = [];
   readonly #decisions = { change: [] as Decision[], action: [] as Decision[], standing: [] as Decision[] };
   #nextWall: number | undefined;
@@ -53,6 +58,15 @@ export class PlanDraft {
     this.#decisions.standing.push(decision(record, what, why, inputs));
   }
 
+  /** It could start but for the machine. Written once per resource: the figures change all the time. */
+  waitForRoom(record: About, wait: Extract<Admission, { kind: 'waits' }>, inputs: Decision['inputs']): void {
+    this.#roomWaits.set(record.sessionName, wait.why);
+    this.wakeAtLived(this.#input.lived + ROOM_RETRY_MS);
+    const last = this.#input.lastDecisions.get(record.sessionName);
+    if (!last?.startsWith(decisionKey({ what: 'wait', why: `${wait.resource}:` })))
+      this.#decisions.standing.push(decision(record, 'wait', wait.why, inputs));
+  }
+
   wakeAtWall(at: number): void {
     if (this.#nextWall === undefined || at < this.#nextWall) this.#nextWall = at;
   }
@@ -69,6 +83,7 @@ export class PlanDraft {
       changes: this.#changes,
       actions: settled ? this.#actions : [],
       decisions: settled ? [...action, ...standing] : change,
+      roomWaits: this.#roomWaits,
       nextWall: this.#nextWall,
       nextLived: this.#nextLived,
     };

@@ -1,3 +1,4 @@
+import { admit, START_ANYWAY_KEY } from './admission.ts';
 import type { PlanInput } from './plan.ts';
 import type { PlanDraft, StartCandidate } from './plan-draft.ts';
 import { startWaves } from './start-waves.ts';
@@ -21,6 +22,7 @@ export function planStarts(input: PlanInput, draft: PlanDraft): void {
   const busyRing = ringIsBusy(input, ring);
   let free = input.startSlots - creating(input);
   let ringStarted = busyRing;
+  let begun = startsUnderWay(input);
   for (const name of waves.flat()) {
     const candidate = byName.get(name);
     if (!candidate) continue;
@@ -35,10 +37,43 @@ export function planStarts(input: PlanInput, draft: PlanDraft): void {
       continue;
     }
     if (free <= 0) continue;
+    if (waitsForRoom(input, draft, candidate, begun)) continue;
     free -= 1;
+    begun += 1;
     ringStarted ||= inRing;
     start(input, draft, candidate, inRing);
   }
+}
+
+/** The limits of the machine, unless a person said that it is to start all the same. */
+function waitsForRoom(
+  input: PlanInput,
+  draft: PlanDraft,
+  { record, desired }: StartCandidate,
+  starting: number,
+): boolean {
+  if (!input.room || input.elsewhere.has(desired.sessionName) || record.metadata[START_ANYWAY_KEY])
+    return false;
+  const admission = admit(input.room, starting);
+  if (admission.kind === 'admitted') return false;
+  const { limits, machine } = input.room;
+  draft.waitForRoom(record, admission, {
+    free_memory: machine.freeMemory,
+    min_free_memory: limits.minFreeMemory,
+    memory_per_session: limits.memoryPerSession,
+    load: machine.load[0],
+    max_load_per_core: limits.maxLoadPerCore,
+    already_starting: starting,
+  });
+  return true;
+}
+
+/** Their agents are being brought up: what they will take does not show yet. */
+function startsUnderWay(input: PlanInput): number {
+  let count = 0;
+  for (const [name, operation] of input.operations)
+    if (operation.kind === 'start' && !input.elsewhere.has(name)) count += 1;
+  return count;
 }
 
 function rankOf(rank: ReadonlyMap<string, number>, candidate: StartCandidate): number {

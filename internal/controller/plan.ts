@@ -1,5 +1,6 @@
 import type { ExitInfo } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
+import type { Room } from './admission.ts';
 import type {
   CityDemand,
   Desired,
@@ -54,6 +55,10 @@ export interface PlanInput {
   readonly watched: boolean;
   /** How many processes may be in creation at once. */
   readonly startSlots: number;
+  /** What starts have to leave free of this machine; `undefined`: no limits. */
+  readonly room: Room | undefined;
+  /** Names of sessions that run on other machines: this one's limits say nothing about them. */
+  readonly elsewhere: ReadonlySet<string>;
   readonly driftDrainTimeoutMs: number;
   readonly demand: CityDemand;
   /** The city is going down: nothing starts. */
@@ -69,6 +74,8 @@ export interface Plan {
   /** Only of meaning when there are no changes. */
   readonly actions: readonly Action[];
   readonly decisions: readonly Decision[];
+  /** By session name: what a start waits for that could begin now but for the machine. */
+  readonly roomWaits: ReadonlyMap<string, string>;
   /** The passing of time alone changes the plan then (wall clock); `undefined` when it never does. */
   readonly nextWall: number | undefined;
   /** The same for deadlines in memory, lived milliseconds. */

@@ -1,7 +1,7 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
 import type { Agent, City } from '../config/city.ts';
 import { messageOf } from '../platform/errors.ts';
-import type { Survey } from '../runtime/provider.ts';
+import { type Survey, unseenAnswer } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { holdsWorkBeads } from './demand.ts';
 import type { CommandSubject, PoolCommands } from './pool-commands.ts';
@@ -133,6 +133,7 @@ function membersOf(city: City, records: readonly SessionRecord[]): readonly (rea
 /** What could not be told counts as alive. */
 function mayLive(survey: Survey, name: string): boolean {
   if (survey.kind !== 'seen') return false;
-  const liveness = survey.sessions.get(name)?.liveness;
-  return liveness !== undefined && liveness.kind !== 'exited';
+  const found = survey.sessions.get(name);
+  if (!found) return unseenAnswer(survey, name)?.kind === 'unknown';
+  return found.liveness.kind !== 'exited';
 }

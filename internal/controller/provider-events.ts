@@ -51,6 +51,11 @@ function take(event: RuntimeEvent, memory: RuntimeMemory, handlers: ProviderEven
     case 'detached':
       handlers.attachment();
       return;
+    case 'changed':
+      handlers.attachment();
+      // A turn may end without a further word.
+      handlers.activity(event.name);
+      return;
     case 'activity':
       handlers.activity(event.name);
   }

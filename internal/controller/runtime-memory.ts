@@ -1,5 +1,14 @@
 import type { SeenExit } from './model.ts';
 
+export interface RoomWait {
+  /** Lived milliseconds. */
+  readonly since: number;
+  /** As it was found last: `memory: 1.2 GB free of 16 GB, needs 2 GB`. */
+  readonly why: string;
+  /** An event said so. */
+  readonly told: boolean;
+}
+
 /**
  * What a controller knows only as long as it lives. Losing it costs time, never correctness: everything that must
  * survive is in the records. Times are lived milliseconds, keys are session names.
@@ -16,10 +25,14 @@ export class RuntimeMemory {
   readonly askedAt = new Map<string, number>();
   /** When its screen was last found asking a person something, wall clock. */
   readonly asksSince = new Map<string, number>();
+  /** Wanted, and held back for want of memory or processors. */
+  readonly roomWaits = new Map<string, RoomWait>();
   readonly exits = new Map<string, SeenExit>();
   #order = 0;
   #lastEffect = 0;
   readonly #failures = new Map<string, number>();
+  /** Why the last operation on the session came to nothing, until one succeeds. */
+  readonly setbacks = new Map<string, string>();
 
   /** The next place in the order of looks and effects. */
   nextOrder(): number {
@@ -46,10 +59,12 @@ export class RuntimeMemory {
     this.agentMissingSince.delete(name);
     this.askedAt.delete(name);
     this.asksSince.delete(name);
+    this.roomWaits.delete(name);
   }
 
-  /** An operation on the session failed: the next one waits 1, 2, 4 ... 60 s. */
-  failed(name: string, now: number): void {
+  /** An operation on the session came to nothing: the next one waits 1, 2, 4 ... 60 s. `why`: `''` when it was called off. */
+  failed(name: string, now: number, why: string): void {
+    if (why !== '') this.setbacks.set(name, why);
     const failures = (this.#failures.get(name) ?? 0) + 1;
     this.#failures.set(name, failures);
     this.retryAt.set(name, now + Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10)));
@@ -58,6 +73,7 @@ export class RuntimeMemory {
   succeeded(name: string): void {
     this.#failures.delete(name);
     this.retryAt.delete(name);
+    this.setbacks.delete(name);
   }
 
   /** Keeps only what is said about these sessions. */
@@ -65,6 +81,7 @@ export class RuntimeMemory {
     for (const map of [
       this.askedAt,
       this.asksSince,
+      this.roomWaits,
       this.effects,
       this.retryAt,
       this.idleSince,
@@ -72,6 +89,7 @@ export class RuntimeMemory {
       this.agentMissingSince,
       this.exits,
       this.#failures,
+      this.setbacks,
     ]) {
       for (const name of map.keys()) if (!names.has(name)) map.delete(name);
     }

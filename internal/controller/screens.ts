@@ -1,15 +1,17 @@
 import type { Clock } from '../platform/clock.ts';
+import { limited } from '../platform/limited.ts';
 import { profileKindOf, profileOf } from '../runtime/profiles.ts';
-import type { Observation, Provider } from '../runtime/provider.ts';
+import { canInteract, canWaitForIdle, type Observation, type Provider } from '../runtime/provider.ts';
 import { type Activity, activityOf } from '../runtime/readiness.ts';
 import { type Look, lookAtText } from '../runtime/screen.ts';
-import { limited } from './limited.ts';
 
 /** What one look at a screen told, for a status. */
 export interface Glimpse {
   readonly activity: Activity;
   /** The last line that says something. */
   readonly lastLine: string;
+  /** The agent's own word, over its protocol; otherwise it was read from the screen. */
+  readonly isTold: boolean;
   /** Output that this look already shows, milliseconds since the epoch. */
   readonly asOf: number;
 }
@@ -28,6 +30,8 @@ export interface GlimpseRequest {
   readonly observation: Observation;
   readonly providerKind: string;
   readonly readyPromptPrefix: string;
+  /** Its agent says by itself whether it works and what it asks: that is asked, not read from its screen. */
+  readonly tells: boolean;
 }
 
 /** Screens as they were last seen. A screen without output since then is not captured again. */
@@ -51,7 +55,8 @@ export class Screens {
     const names = new Set(requests.map((request) => request.observation.name));
     for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
     const stale = requests
-      .filter((request) => this.#isStale(request.observation))
+      .filter((request) => this.#isStale(request))
+      .toSorted((a, b) => this.#asOf(a) - this.#asOf(b))
       .slice(0, GLIMPSES_PER_STATUS);
     if (stale.length === 0) return;
     const over = new AbortController();
@@ -60,10 +65,16 @@ export class Screens {
     over.abort();
   }
 
-  #isStale(observation: Observation): boolean {
+  #asOf({ observation }: GlimpseRequest): number {
+    return this.#seen.get(observation.name)?.asOf ?? 0;
+  }
+
+  #isStale({ observation, tells }: GlimpseRequest): boolean {
     const seen = this.#seen.get(observation.name);
     if (!seen) return true;
     if (this.#clock.now() - seen.asOf < GLIMPSE_MIN_AGE_MS) return false;
+    // A turn may end, or be answered, without a word.
+    if (tells) return true;
     return (
       observation.lastActivity === undefined || observation.lastActivity >= seen.asOf - ACTIVITY_ROUNDING_MS
     );
@@ -86,9 +97,24 @@ export class Screens {
     const asOf = this.#clock.now();
     const look = lookAtText(await this.#provider.peek(observation.name, GLIMPSE_LINES));
     const profile = profileOf(profileKindOf(providerKind, observation.processNames));
-    const activity = activityOf(look, profile, readyPromptPrefix);
-    this.#seen.set(observation.name, { activity, lastLine: lastTelling(look, activity), asOf });
+    const told = request.tells ? await this.#told(observation.name) : undefined;
+    const activity = told ?? activityOf(look, profile, readyPromptPrefix);
+    const lastLine = lastTelling(look, activity);
+    this.#seen.set(observation.name, { activity, lastLine, isTold: told !== undefined, asOf });
   }
+
+  async #told(name: string): Promise<Activity | undefined> {
+    const provider = this.#provider;
+    if (!canInteract(provider) || !canWaitForIdle(provider)) return undefined;
+    const pending = await provider.pending(name);
+    if (pending) return { kind: 'asking', what: firstLine(pending.prompt ?? pending.kind) };
+    const idle = await provider.waitForIdle(name, 0);
+    return idle ? { kind: 'idle', composer: undefined } : { kind: 'busy', why: 'a turn is open' };
+  }
+}
+
+function firstLine(text: string): string {
+  return (text.split('\n').find((line) => line.trim() !== '') ?? '').trim();
 }
 
 /** Some providers round activity down to the second. */

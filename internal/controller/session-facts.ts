@@ -1,5 +1,5 @@
 import { parseRfc3339 } from '../platform/clock.ts';
-import type { ExitInfo, Observation } from '../runtime/provider.ts';
+import { type ExitInfo, type Observation, type Unseen, unseenAnswer } from '../runtime/provider.ts';
 import { DRAIN_AT_KEY, isAcknowledged, isDrainOfThisLife, isRestartAsked } from '../session/drain-marks.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { type DrainReason, isDrainReason, isStopReason, type StopReason } from './model.ts';
@@ -38,17 +38,20 @@ export function sightOf(input: Pick<PlanInput, 'survey' | 'effects'>, name: stri
   if (effectAt !== undefined && survey.order < effectAt)
     return { kind: 'unknown', reason: 'looked at before the last effect' };
   switch (survey.survey.kind) {
-    case 'unknown':
-      return { kind: 'unknown', reason: survey.survey.reason };
-    case 'infrastructure-gone':
-      return { kind: 'absent' };
-    case 'seen':
-      return sightOfObservation(survey.survey.sessions.get(name));
+    case 'seen': {
+      const found = survey.survey.sessions.get(name);
+      return found ? sightOfObservation(found) : sightOfUnseen(unseenAnswer(survey.survey, name));
+    }
+    default:
+      return sightOfUnseen(survey.survey);
   }
 }
 
-function sightOfObservation(observation: Observation | undefined): Sight {
-  if (!observation) return { kind: 'absent' };
+function sightOfUnseen(answer: Unseen | undefined): Sight {
+  return answer?.kind === 'unknown' ? { kind: 'unknown', reason: answer.reason } : { kind: 'absent' };
+}
+
+function sightOfObservation(observation: Observation): Sight {
   const { liveness } = observation;
   switch (liveness.kind) {
     case 'running':

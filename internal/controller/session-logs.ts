@@ -1,6 +1,8 @@
 import { GcError } from '../platform/errors.ts';
 import { displayName } from '../session/display.ts';
+import { programOf } from '../session/journal/city-journal.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { ACP_FAMILY } from '../session/transcript/acp/acp-reader.ts';
 import { transcriptLines } from '../session/transcript/format.ts';
 import type { TranscriptReader } from '../session/transcript/transcript-reader.ts';
 import type { LogEntry, LogsOptions } from './city-api.ts';
@@ -14,7 +16,7 @@ export async function readLogs(
   options: LogsOptions,
 ): Promise<readonly LogEntry[]> {
   const label = displayName(record);
-  const kind = record.providerKind || record.provider;
+  const kind = programOf(record);
   const reader = readers.find((candidate) => candidate.family === kind);
   if (!reader) {
     throw new GcError(
@@ -33,13 +35,15 @@ export async function readLogs(
   );
   const history = (record.metadata[KEY_HISTORY_KEY] ?? '').split(',');
   const file = await reader.locate({
+    session: record.sessionName,
     workDir: record.workDir,
     keys: [record.sessionKey, ...history].filter((key) => key !== ''),
     aloneInWorkDir: neighbours.length === 0,
   });
   if (!file) {
     throw new GcError('no-transcript', `session ${label} has no conversation on disk yet`, {
-      next: `gc session peek ${label}`,
+      // Its host's folder does not outlive every reboot; the log does.
+      next: kind === ACP_FAMILY ? `gc log show ${label}` : `gc session peek ${label}`,
     });
   }
   return transcriptLines(await reader.read(file, { tail: options.tail }));

@@ -7,9 +7,11 @@ import { STOP_BY_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { holdForUser } from '../session/start-transitions.ts';
 import { clearWakeBlockers, type MetadataPatch, reactivate, requestWake } from '../session/transitions.ts';
+import { START_ANYWAY_KEY } from './admission.ts';
 import type { CityEngine } from './city-engine.ts';
 import type { ResolvedDesired, StopReason } from './model.ts';
 import { cityChangeOf } from './record-changes.ts';
+import { refuseWithoutRoom } from './room-waits.ts';
 import { STOP_INTENT_KEY, stopIntent } from './session-facts.ts';
 import {
   decidedAnew,
@@ -56,9 +58,13 @@ export class SessionVerbs {
     return decidedAnew(() => this.#suspend(token));
   }
 
-  /** Takes away holds, strikes and quarantine, and starts it at once. */
-  wake(token: string): Promise<SessionRecord> {
-    return decidedAnew(() => this.#wake(token));
+  /**
+   * Takes away holds, strikes and quarantine, and starts it at once.
+   * @param force whatever the limits of the machine say
+   * @throws GcError `no-room`
+   */
+  wake(token: string, force = false): Promise<SessionRecord> {
+    return decidedAnew(() => this.#wake(token, force));
   }
 
   close(token: string): Promise<SessionRecord> {
@@ -83,7 +89,7 @@ export class SessionVerbs {
     return this.#apply(target.record, patch, 'session.suspended', 'by a person');
   }
 
-  async #wake(token: string): Promise<SessionRecord> {
+  async #wake(token: string, force: boolean): Promise<SessionRecord> {
     const found = await this.target(token);
     const action = requireAction(found, 'wake');
     const target = await this.#materialized(found, 'wake');
@@ -91,7 +97,7 @@ export class SessionVerbs {
     if (ending && isUp(target)) {
       // What is being ended cannot be kept; what comes after its end is a life that was asked for.
       await this.carryOutStop(target.record, ending);
-      return this.#wake(token);
+      return this.#wake(token, force);
     }
     if (isUp(target)) {
       const drains = action === 'cancel-drain' ? { state: 'active', state_reason: '' } : {};
@@ -103,9 +109,14 @@ export class SessionVerbs {
       };
       return this.#apply(target.record, patch, 'session.released', 'by a person');
     }
+    const { engine } = this.#options;
+    const { sessionName } = target.record;
+    const name = displayName(target.record);
+    if (!force) refuseWithoutRoom(engine, sessionName, name, `gc session wake ${name} --force`);
     const back = action === 'reactivate-and-start' ? reactivate(true) : {};
     const patch = {
       ...back,
+      ...(force ? { [START_ANYWAY_KEY]: 'yes' } : {}),
       ...requestWake('woken by a person'),
       last_woke_at: '',
       ...crashPatch(cleared()),

@@ -5,9 +5,9 @@ import { displayName } from '../session/display.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { type AwakeDecision, decideAwake, type WakeReason } from './awake-set.ts';
 import type { SessionCondition, SessionView } from './city-api.ts';
-import { LAST_EXIT_KEY } from './endings.ts';
+import { LAST_EXIT_KEY, withLastLine } from './endings.ts';
 import { parseObject, parseStrings } from './json-text.ts';
-import type { Desired } from './model.ts';
+import type { AgentProblem, Desired } from './model.ts';
 import type { Operation } from './operation.ts';
 import type { Glimpse } from './screens.ts';
 import {
@@ -32,6 +32,10 @@ export interface ViewFacts {
   /** Templates with a session that is up: the others' dependents wait. */
   readonly up: ReadonlySet<string>;
   readonly templates: ReadonlySet<string>;
+  /** What its start waits for that could begin but for the machine. */
+  readonly roomWait?: string | undefined;
+  /** Why its last start came to nothing. */
+  readonly setback?: string | undefined;
   /** A session that is to be up depends on this one. */
   readonly needed: boolean;
   /** Work asks for it. */
@@ -67,6 +71,7 @@ export function sessionView(facts: ViewFacts): SessionView {
     wake_reasons: awake.wake ? [PUBLIC_REASON[awake.reason]] : [],
     sleep_reason: record.sleepReason,
     provider: record.provider,
+    transport: record.transport,
     command: record.command,
     work_dir: record.workDir,
     session_key: record.sessionKey,
@@ -114,7 +119,10 @@ function awakeOf(facts: ViewFacts): AwakeDecision {
   });
 }
 
-type Standing = Pick<SessionView, 'condition' | 'since' | 'detail'>;
+type Standing = Pick<SessionView, 'condition' | 'since' | 'detail' | 'problem'>;
+
+const problemText = ({ message, next }: AgentProblem): string =>
+  next === undefined ? message : `${message} (${next})`;
 
 function standing(condition: SessionCondition, since: number | undefined, detail: string): Standing {
   return {
@@ -134,7 +142,7 @@ function standingOf(facts: ViewFacts, awake: AwakeDecision): Standing {
       record.metadata['close_reason'] ?? '',
     );
   if (operation?.kind === 'start' || (operation?.kind === 'continue-start' && question === ''))
-    return standing('starting', record.lastWokeAt, progressText(operation.progress));
+    return standing('starting', record.lastWokeAt, noteOf(sight) || progressText(operation.progress));
   const leaving = leavingOf(facts);
   if (leaving) return leaving;
   switch (sight.kind) {
@@ -168,14 +176,22 @@ function runningStanding(facts: ViewFacts, sight: Extract<Sight, { kind: 'runnin
   if (glimpse?.activity.kind === 'asking') return standing('waits', lastActivity, glimpse.activity.what);
   const question = record.metadata[WAITS_FOR_KEY] ?? '';
   if (question !== '') return standing('waits', record.lastWokeAt, question);
-  if (startIncomplete(record)) return standing('starting', record.lastWokeAt, 'its start is taken up again');
-  const detail = glimpse?.lastLine ?? '';
+  const note = noteOf(sight);
+  if (startIncomplete(record))
+    return standing('starting', record.lastWokeAt, note || 'goes on with its start');
+  const detail = note || (glimpse?.lastLine ?? '');
   if (glimpse?.activity.kind === 'busy') return standing('working', lastActivity, detail);
   if (lastActivity === undefined) return standing('running', record.lastWokeAt, detail);
-  // Only an input box that waits proves idleness against fresh output.
-  const waitsForInput = glimpse?.activity.kind === 'idle' && glimpse.activity.composer !== undefined;
+  // Only an input box that waits, or the agent's own word, proves idleness against fresh output.
+  const waitsForInput =
+    glimpse?.activity.kind === 'idle' && (glimpse.isTold || glimpse.activity.composer !== undefined);
   const works = now - lastActivity < ACTIVE_MS && !waitsForInput;
   return standing(works ? 'working' : 'idle', lastActivity, detail);
+}
+
+/** What keeps it from working, as its back end says: nearer to the cause than any step of ours. */
+function noteOf(sight: Sight): string {
+  return sight.kind === 'running' ? (sight.observation.note ?? '') : '';
 }
 
 function downStanding(facts: ViewFacts, awake: AwakeDecision): Standing {
@@ -185,7 +201,8 @@ function downStanding(facts: ViewFacts, awake: AwakeDecision): Standing {
   if (desired?.suspended) return standing('suspended', since, 'its agent is suspended');
   const gate = startGate(readCrashState(record.metadata, now), now);
   if (gate.kind !== 'open') return gatedStanding(record, gate, since);
-  if (desired?.resolution === 'unresolvable') return standing('stopped', since, desired.problem.message);
+  if (desired?.resolution === 'unresolvable')
+    return { ...standing('stopped', since, problemText(desired.problem)), problem: desired.problem.code };
   if (!awake.wake)
     return standing(record.state === 'stopped' ? 'stopped' : 'asleep', since, restText(record, awake.reason));
   if (!facts.controlled) return standing('stopped', since, NO_CONTROLLER);
@@ -198,18 +215,19 @@ function gatedStanding(
   since: number | undefined,
 ): Standing {
   const condition = gate.kind === 'quarantined' ? 'quarantined' : 'backing-off';
-  const exit = lastExitOf(record);
-  const lastLine =
-    exit?.last_lines
-      .split('\n')
-      .findLast((line) => line.trim() !== '')
-      ?.trim() ?? '';
-  return standing(condition, since, lastLine === '' ? gate.reason : `${gate.reason}: "${lastLine}"`);
+  const lines = lastExitOf(record)?.last_lines.split('\n') ?? [];
+  return standing(
+    condition,
+    since,
+    withLastLine(gate.reason, lines, (line) => `"${line}"`),
+  );
 }
 
 function waitText(facts: ViewFacts): string {
   const missing = (facts.desired?.dependsOn ?? []).filter((t) => facts.templates.has(t) && !facts.up.has(t));
-  return missing.length > 0 ? `after ${missing.join(', ')}` : 'waits for its turn';
+  if (missing.length > 0) return `after ${missing.join(', ')}`;
+  if (facts.roomWait !== undefined) return `waits for ${facts.roomWait}`;
+  return facts.setback === undefined ? 'waits for its turn' : `is tried again soon: ${facts.setback}`;
 }
 
 function restText(record: SessionRecord, reason: string): string {
@@ -255,11 +273,12 @@ function lifeDetails(record: SessionRecord): Pick<SessionView, 'last_exit' | 'an
 }
 
 export function lastExitOf(record: SessionRecord): SessionView['last_exit'] | undefined {
-  const { code, signal, at, last_lines: lines } = parseObject(record.metadata[LAST_EXIT_KEY]) ?? {};
+  const { code, signal, reason, at, last_lines: lines } = parseObject(record.metadata[LAST_EXIT_KEY]) ?? {};
   if (typeof at !== 'string') return undefined;
   return {
     ...(typeof code === 'number' ? { code } : {}),
     ...(typeof signal === 'string' ? { signal } : {}),
+    ...(typeof reason === 'string' ? { reason } : {}),
     at,
     last_lines: typeof lines === 'string' ? lines : '',
   };

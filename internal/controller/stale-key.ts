@@ -3,6 +3,8 @@ const STALE_SENTENCES: readonly RegExp[] = [
   /no conversation found with session id/i,
   /session (?:id )?\S+ (?:was )?not found/i,
   /no (?:saved )?session (?:found )?(?:with|for) (?:id|the given)/i,
+  /the agent does not have the conversation "/i,
+  /cannot go on with an earlier conversation \("/i,
 ];
 
 /** Only the program's own word counts: an early death alone proves nothing about the conversation. */

@@ -17,7 +17,7 @@ export interface Life {
 }
 
 export interface Conversation {
-  /** `''`: the preset cannot be told which conversation to use. */
+  /** `''`: the preset cannot be told which conversation to use, or the agent names a new one itself. */
   readonly key: string;
   readonly first: boolean;
 }
@@ -38,6 +38,7 @@ export function startConfig(desired: ResolvedDesired, life: Life): RuntimeConfig
   return {
     ...config,
     command,
+    conversation: desired.transport === 'acp' && !life.conversation.first ? life.conversation.key : '',
     env: {
       ...config.env,
       GC_SESSION_ID: life.recordId,
@@ -61,12 +62,21 @@ export function startConfig(desired: ResolvedDesired, life: Life): RuntimeConfig
  */
 export function nextConversation(desired: ResolvedDesired, record: SessionRecord, ids: Ids): Conversation {
   const startCompleted = record.startedConfigHash !== '' && !record.continuationResetPending;
-  if (record.sessionKey !== '' && startCompleted && desired.wakeMode === 'resume' && canResume(desired)) {
-    return { key: record.sessionKey, first: false };
-  }
+  const goesOn = desired.wakeMode === 'resume' && canResume(desired) && !forgets(desired, record);
+  if (record.sessionKey !== '' && startCompleted && goesOn) return { key: record.sessionKey, first: false };
   return { key: newSessionKey(desired.resume, ids), first: true };
 }
 
+/** `no`: the agent said in its last life that it cannot go on with a conversation. Kept in the record. */
+export const RESUMES_KEY = 'conversation_resumes';
+
+/** Not to be asked again: a start that is refused for it would be a failure of nobody. */
+export function forgets(desired: ResolvedDesired, record: SessionRecord): boolean {
+  return desired.transport === 'acp' && record.metadata[RESUMES_KEY] === 'no';
+}
+
+/** Over ACP every conversation has an id of the agent's own: whether it can go on with one is for the agent to say. */
 export function canResume(desired: ResolvedDesired): boolean {
+  if (desired.transport === 'acp') return true;
   return desired.resume.resumeFlag !== '' || desired.resume.resumeCommand !== '';
 }

@@ -1,5 +1,5 @@
 import { shortDuration } from '../platform/duration.ts';
-import { messageOf } from '../platform/errors.ts';
+import { GcError, messageOf } from '../platform/errors.ts';
 import {
   DiedDuringStartupError,
   describeExit,
@@ -93,11 +93,19 @@ async function endedDeath(
   // It may not have got as far as a screen.
   const shown = await context.provider.peek(name, TIMED_OUT_LINES).catch(() => '');
   const lastLines = shown || (error instanceof StartFailedError ? error.lastLines : '');
-  await context.provider.stop(name, { instanceToken: record.instanceToken });
+  // A back end that cannot even stop says less than what it said of the start, after which nothing is left anyway.
+  await context.provider.stop(name, { instanceToken: record.instanceToken }).catch((cause: unknown) => {
+    if (!(error instanceof StartFailedError)) throw cause;
+  });
   const waited = shortDuration(context.time.lived() - operation.since);
   const how =
-    operation.aborted?.kind === 'deadline'
-      ? `not ready after ${waited}`
-      : `start failed: ${messageOf(error)}`;
+    operation.aborted?.kind === 'deadline' ? `not ready after ${waited}` : `start failed: ${withNext(error)}`;
   return { exit: undefined, lastLines, how };
+}
+
+/** What to do is said where the reason is read. What the agent printed stands below its message: it is among the last lines. */
+function withNext(error: unknown): string {
+  const [what = ''] = messageOf(error).split('\n');
+  const next = error instanceof GcError ? error.next : undefined;
+  return next === undefined ? what : `${what} (${next})`;
 }

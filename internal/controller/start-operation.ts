@@ -3,16 +3,24 @@ import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { shortDuration } from '../platform/duration.ts';
 import { GcError, messageOf } from '../platform/errors.ts';
 import { StartFailedError } from '../runtime/errors.ts';
-import { canContinueStart, type StartResult } from '../runtime/provider.ts';
+import {
+  canContinueStart,
+  canRoute,
+  canSleep,
+  META_CONVERSATION,
+  type StartResult,
+} from '../runtime/provider.ts';
 import type { RuntimeConfig } from '../runtime/runtime-config.ts';
 import { displayName } from '../session/display.ts';
 import { marksOver } from '../session/drain-marks.ts';
 import { NEW_CONVERSATION_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { withHistory } from '../session/record-codec.ts';
 import { preWakeCommit } from '../session/start-transitions.ts';
 import { commitStarted, type MetadataPatch, type StartedFingerprints } from '../session/transitions.ts';
+import { START_ANYWAY_KEY } from './admission.ts';
 import { CONFIG_FORM_KEY, type ConfigForm, CURRENT_FORM, formOf, inForm } from './config-form.ts';
-import type { OwnDeath } from './endings.ts';
+import { KEY_HISTORY_KEY, type OwnDeath } from './endings.ts';
 import type { ExecutorContext } from './executor.ts';
 import { parseObject, parseStrings } from './json-text.ts';
 import type { ResolvedDesired } from './model.ts';
@@ -21,7 +29,7 @@ import type { Operation } from './operation.ts';
 import type { Action } from './plan.ts';
 import { WAITS_FOR_KEY } from './session-facts.ts';
 import { backInWorktree, enterWorktree, type Placed } from './session-worktree.ts';
-import { nextConversation, startConfig } from './start-config.ts';
+import { nextConversation, RESUMES_KEY, startConfig } from './start-config.ts';
 import { commitStartFailure } from './start-failure.ts';
 
 export type StartAction = Extract<Action, { kind: 'start' }>;
@@ -57,6 +65,7 @@ export async function runStart(
 ): Promise<StartOutcome> {
   const { desired, sessionName } = action;
   const record = await writeIntent(context, operation, action);
+  if (canRoute(context.provider)) context.provider.routeTo(sessionName, desired.transport);
   const prepare = (config: RuntimeConfig) => inPlace(context, operation, desired, config);
   return finishStart(context, operation, record, desired, prepare, (config) =>
     context.provider.start(sessionName, config, providerOptions(context, operation)),
@@ -144,11 +153,14 @@ async function writeIntent(
     operation_id: operation.id,
     operation_deadline: new Date(now + desired.startupTimeoutMs).toISOString(),
     session_key: conversation.key,
+    ...historyPatch(record, anew === '' ? record.sessionKey : conversation.key),
+    transport: desired.transport,
     [NEW_CONVERSATION_KEY]: anew,
     // Cleared until this start is complete when the conversation begins: a retry must not resume what never was.
     ...(conversation.first ? { started_config_hash: '', started_live_hash: '' } : {}),
     [STARTING_HASHES_KEY]: JSON.stringify({ coreHash, liveHash, breakdown, form: CURRENT_FORM }),
     [WAITS_FOR_KEY]: '',
+    [START_ANYWAY_KEY]: '',
     ...marksOver(),
     provider: desired.provider,
     provider_kind: desired.providerKind,
@@ -225,6 +237,7 @@ async function commitReady(
     [ANSWERED_KEY]: answeredText(record, result),
     [WAITS_FOR_KEY]: '',
     [NEW_CONVERSATION_KEY]: '',
+    ...(await conversationPatch(context, record, desired)),
   };
   const why = `ready in ${shortDuration(tookMs)}`;
   const committed = await context.store.apply(record.id, patch, {
@@ -232,6 +245,27 @@ async function commitReady(
     decisions: [{ what: 'started', why, inputs: { answered: result.answered }, ...warningLines(result) }],
   });
   return { kind: 'started', record: committed, result };
+}
+
+/** Agents that name their conversations themselves have told its id by now: the next life goes on with it. */
+async function conversationPatch(
+  { provider }: ExecutorContext,
+  record: SessionRecord,
+  desired: ResolvedDesired,
+): Promise<MetadataPatch> {
+  if (desired.transport !== 'acp') return {};
+  const resumes = !canSleep(provider) || provider.sleepCapability(record.sessionName) === 'full';
+  const ability = { [RESUMES_KEY]: resumes ? '' : 'no' };
+  // A start is no failure because this cannot be read: the next life begins a new conversation, and says so.
+  const key = await provider.getMeta(record.sessionName, META_CONVERSATION).catch(() => '');
+  if (key === '' || key === record.sessionKey) return ability;
+  return { ...ability, session_key: key, ...historyPatch(record, key) };
+}
+
+/** The key that another one takes the place of stays known. */
+function historyPatch({ sessionKey, metadata }: SessionRecord, current: string): MetadataPatch {
+  if (sessionKey === '' || sessionKey === current) return {};
+  return { [KEY_HISTORY_KEY]: withHistory(metadata[KEY_HISTORY_KEY] ?? '', sessionKey, current) };
 }
 
 /** The start stays open: its record says what is asked, and who asks. Writes nothing when the question is the same. */

@@ -184,6 +184,7 @@ export class SupervisedCities {
       kind: 'failed',
       name: city.name,
       error: messageOf(error),
+      ...(error instanceof GcError && error.next !== undefined ? { next: error.next } : {}),
       failures,
       retryAt: clock.monotonic() + waitMs,
       fileStamp,
@@ -245,6 +246,7 @@ function reportOf(path: string, slot: CitySlot, phase: string, clock: Clock): Ci
         running: false,
         status: 'init_failed',
         error: slot.error,
+        ...(slot.next === undefined ? {} : { next: slot.next }),
         next_try_at: rfc3339(nextTry),
       };
     }

@@ -11,6 +11,8 @@ export interface CityReport {
   /** The start-up phase, `stopping` or `init_failed`; absent when it runs. */
   readonly status?: string;
   readonly error?: string;
+  /** What a person can do about it. */
+  readonly next?: string;
   readonly phases_completed?: readonly string[];
   /** RFC 3339: when a failed city is tried again. */
   readonly next_try_at?: string;

@@ -9,6 +9,8 @@ export type CitySlot =
       readonly kind: 'failed';
       readonly name: string;
       readonly error: string;
+      /** What a person can do about it. */
+      readonly next?: string;
       readonly failures: number;
       readonly retryAt: number;
       /** Stamp of the city file at the failure: an edit is worth a try at once. `undefined`: only time helps. */

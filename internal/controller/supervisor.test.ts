@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../platform/clock.ts';
+import { GcError } from '../platform/errors.ts';
 import { FakeClock } from '../platform/fake-clock.ts';
 import { systemIds } from '../platform/ids.ts';
 import { isLockHeld } from '../platform/lifetime-lock.ts';
@@ -205,7 +206,8 @@ describe('the supervisor', () => {
     const good = startCity;
     startCity = (city, start) => {
       starts.push(`${city.name}?`);
-      if (city.name === 'bad') return Promise.reject(new Error('city.yaml:3:1 wrong'));
+      if (city.name === 'bad')
+        return Promise.reject(new GcError('bad', 'city.yaml:3:1 wrong', { next: 'put it right' }));
       if (city.name === 'hung') return new Promise(() => undefined);
       return good(city, start);
     };
@@ -216,6 +218,7 @@ describe('the supervisor', () => {
       running: false,
       status: 'init_failed',
       error: 'city.yaml:3:1 wrong',
+      next: 'put it right',
     });
     expect(await report('hung')).toMatchObject({ running: false, status: 'loading_config' });
     cities.get('good')?.crash(new Error('boom'));

@@ -266,6 +266,82 @@ describe('one life of a session', () => {
   });
 });
 
+describe('how an agent is spoken to', () => {
+  async function resolvedIn(
+    yaml: string,
+    name: string,
+    over: Partial<Parameters<typeof templateResolver>[0]>,
+  ): Promise<Desired | undefined> {
+    const city = await load(yaml);
+    const options = { city, env: { PATH: '/bin' }, lookPath: () => '/bin/x', beaconAt: BEACON_AT };
+    const resolver = templateResolver({ ...options, program: '/opt/gc', ...over });
+    return (await new DesiredBook(city, resolver).desired([])).get(name);
+  }
+
+  it('in the Agent Client Protocol: nothing is read from a screen, and no conversation is named in the command', async () => {
+    const desired = await resolvedIn(always('{ name: coder, provider: claude, session: acp }'), 'coder', {});
+    expect(desired).toMatchObject({
+      resolution: 'resolved',
+      transport: 'acp',
+      config: { command: 'claude-code-acp', readyPromptPrefix: '', readyDelayMs: 0, processNames: [] },
+      resume: { sessionIdFlag: '', resumeFlag: '', resumeCommand: '' },
+    });
+    if (desired?.resolution !== 'resolved') return;
+    const record = aRecord('coder', { session_key: 'its-own', started_config_hash: 'x' });
+    const conversation = nextConversation(desired, record, seededIds(1));
+    expect(conversation).toEqual({ key: 'its-own', first: false });
+    const life = {
+      recordId: 'gc-1',
+      generation: 2,
+      continuationEpoch: 1,
+      instanceToken: 't',
+      alias: '',
+      origin: 'named',
+      conversation,
+    };
+    expect(startConfig(desired, life)).toMatchObject({ command: 'claude-code-acp', conversation: 'its-own' });
+    expect(startConfig(desired, { ...life, conversation: { key: '', first: true } }).conversation).toBe('');
+  });
+
+  it('over ACP is everybody in a city of that provider, and a bare command is taken at its word', async () => {
+    const provider = 'acp';
+    const bare = await resolvedIn(always('{ name: coder, start_command: my-agent }'), 'coder', { provider });
+    expect(bare).toMatchObject({ transport: 'acp', config: { command: 'my-agent' } });
+    const own = `providers: { mine: { command: opencode acp } }\n${always('{ name: coder, provider: mine }')}`;
+    expect(await resolvedIn(own, 'coder', { provider })).toMatchObject({
+      config: { command: 'opencode acp' },
+    });
+    const deaf = await resolvedIn(always('{ name: coder, provider: amp }'), 'coder', { provider });
+    expect(deaf).toMatchObject({ resolution: 'unresolvable', problem: { code: 'acp-unsupported' } });
+  });
+
+  it('over ACP only where there is a provider for it: one that comes into the config later waits for a restart', async () => {
+    const yaml = always(
+      '{ name: coder, provider: claude, session: acp }',
+      '{ name: mayor, provider: claude }',
+    );
+    const late = await resolvedIn(yaml, 'coder', { provider: 'tmux', isRouted: false });
+    expect(late).toMatchObject({ problem: { code: 'acp-not-ready', next: 'gc restart' } });
+    const other = await resolvedIn(yaml, 'mayor', { provider: 'tmux', isRouted: false });
+    expect(other?.resolution).toBe('resolved');
+  });
+
+  it('on another machine is told its whole prompt: no hook of ours is there to do it', async () => {
+    mkdirSync(join(dir, '.gc'));
+    writeFileSync(join(dir, '.gc', 'settings.json'), '{}');
+    writeFileSync(join(dir, 'p.md'), 'do it');
+    const yaml = always('{ name: coder, provider: claude, prompt_template: p.md }');
+    const told = async (provider: string, env: Record<string, string> = {}) => {
+      const found = await resolvedIn(yaml, 'coder', { provider, env: { PATH: '/bin', ...env } });
+      return found?.resolution === 'resolved' && found.config.promptSuffix.includes('do it');
+    };
+    expect(await told('tmux')).toBe(false);
+    expect(await told('k8s')).toBe(true);
+    expect(await told('hybrid')).toBe(false);
+    expect(await told('hybrid', { GC_HYBRID_REMOTE_MATCH: 'cod' })).toBe(true);
+  });
+});
+
 describe('what a city gives its agents besides', () => {
   const put = (path: string, text = '') => {
     mkdirSync(dirname(join(dir, path)), { recursive: true });

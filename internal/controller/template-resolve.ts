@@ -11,7 +11,7 @@ import {
   commandLine,
   type LookPath,
   type ResolvedPreset,
-  resolvePreset,
+  type Transport,
 } from '../config/preset/resolve-preset.ts';
 import { quoteWord } from '../config/preset/shell-words.ts';
 import { commandFields, type Instance, resolveWorkDir, rigOf } from '../config/work-dir.ts';
@@ -23,6 +23,7 @@ import { coreFingerprint, fingerprintBreakdown, liveFingerprint } from '../runti
 import { hashPathContent } from '../runtime/path-hash.ts';
 import type { CopyEntry, RuntimeConfig } from '../runtime/runtime-config.ts';
 import { type Equipment, equipmentOf } from './agent-equipment.ts';
+import { agentPreset, runsElsewhere } from './agent-transport.ts';
 import type { FormedConfig } from './config-form.ts';
 import { isGenerated } from './generated-files.ts';
 import type { AgentProblem, Desired, DesiredKind, ResolvedDesired } from './model.ts';
@@ -59,6 +60,8 @@ export interface ResolverOptions {
   readonly program: string;
   /** Where sessions live, by the runtime provider's name. */
   readonly provider?: string;
+  /** `false`: agents that speak the Agent Client Protocol have no provider here until the city is started anew. */
+  readonly isRouted?: boolean;
 }
 
 /**
@@ -128,9 +131,8 @@ type Resolution = Omit<ResolvedDesired, keyof ReturnType<typeof identityOf>>;
 async function resolveTemplate(options: ResolverOptions, request: ResolveRequest): Promise<Resolution> {
   const { city } = options;
   const { agent } = request;
-  const preset = resolvePreset(city, agent, options.lookPath);
-  refuseAcp(agent, preset);
-  const { equipped, bare } = await runtimeConfigs(options, request, preset);
+  const { preset, transport } = agentPreset(options, agent, options.lookPath);
+  const { equipped, bare } = await runtimeConfigs(options, request, preset, transport);
   const formed = formedConfig(equipped);
   const before = formedConfig(bare);
   return {
@@ -149,18 +151,8 @@ async function resolveTemplate(options: ResolverOptions, request: ResolveRequest
     startupTimeoutMs: city.session.startupTimeoutMs,
     provider: preset.name,
     providerKind: preset.kind,
+    transport,
   };
-}
-
-function refuseAcp(agent: Agent, preset: ResolvedPreset): void {
-  if (agent.session !== 'acp') return;
-  const name = preset.name || 'start_command';
-  if (!preset.supportsAcp) {
-    throw new GcError(
-      'acp-unsupported',
-      `agent "${agent.qualifiedName}": session = "acp" but provider "${name}" does not support ACP`,
-    );
-  }
 }
 
 function formedConfig(config: RuntimeConfig): FormedConfig {
@@ -179,6 +171,7 @@ async function runtimeConfigs(
   options: ResolverOptions,
   request: ResolveRequest,
   preset: ResolvedPreset,
+  transport: Transport,
 ): Promise<{ readonly equipped: RuntimeConfig; readonly bare: RuntimeConfig }> {
   const { city, provider = '' } = options;
   const { agent, sessionName } = request;
@@ -188,15 +181,26 @@ async function runtimeConfigs(
   const copied = await copiedFiles(city, 'all');
   const hints = startupHints(city, agent, preset, fields, copied);
   const overlays = [...hints.packOverlayDirs, ...(hints.overlayDir === '' ? [] : [hints.overlayDir])];
-  const equipment = await equipmentOf({ city, agent, preset, workDir, overlays, provider, realPath });
+  const equipment = await equipmentOf({
+    city,
+    agent,
+    preset,
+    transport,
+    elsewhere: runsElsewhere(options, sessionName),
+    workDir,
+    overlays,
+    provider,
+    realPath,
+  });
   const prompts = await promptsOf(options, request, { instance, workDir, preset, equipment });
-  const command = expandCommand(commandLine(preset), agent, fields);
+  const command = expandCommand(commandLine(preset, transport), agent, fields);
   const bare: RuntimeConfig = {
     ...hints,
     ...promptDelivery(prompts.whole, preset, hints.nudge),
     workDir,
     command,
     env: environmentOf(options, request, preset, workDir, false),
+    conversation: '',
     sessionSetupScript: hints.sessionSetupScript === '' ? '' : resolve(city.root, hints.sessionSetupScript),
     fingerprintExtra: fingerprintExtra(agent),
     // Without packs that have scripts there is nothing to leave out.

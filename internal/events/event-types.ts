@@ -44,6 +44,8 @@ export const EVENT_TYPES = [
   'provider.lost',
   /** A waiting session tries again, or a person lifted its quarantine. */
   'session.released',
+  /** A start has waited long for memory or processors of the machine. */
+  'session.waits_for_room',
   /** A message to an agent waits, arrived after it had waited, ran out of time, or was given up. */
   'nudge.queued',
   'nudge.delivered',

@@ -115,7 +115,7 @@ function afterOwnDeath(
       cycle,
       reason: failedTry
         ? `${how}; the try after the quarantine failed`
-        : `${how}; ended ${strikes.length} times within ${minutes(policy.restartWindowMs)}`,
+        : `${how}; ended ${times(strikes.length)} within ${minutes(policy.restartWindowMs)}`,
     };
   }
   const wait = delayMs(level, random);
@@ -247,3 +247,5 @@ function parse(text: string): CrashState {
     cycle: Math.floor(count('cycle')),
   };
 }
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

@@ -36,6 +36,7 @@ export function toSessionRecord(bead: Bead): SessionRecord {
     workDir: text('work_dir'),
     command: text('command'),
     sessionKey: text('session_key'),
+    transport: text('transport'),
     generation: countOf(text('generation')),
     continuationEpoch: countOf(text('continuation_epoch')),
     instanceToken: text('instance_token'),

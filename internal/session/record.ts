@@ -27,6 +27,8 @@ export interface SessionRecord {
   readonly workDir: string;
   readonly command: string;
   readonly sessionKey: string;
+  /** `acp`: its agent is spoken to in the Agent Client Protocol; `''`: at its terminal. Source: Gas City. */
+  readonly transport: string;
   readonly generation: number;
   readonly continuationEpoch: number;
   readonly instanceToken: string;

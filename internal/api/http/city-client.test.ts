@@ -75,6 +75,33 @@ describe('every method of the city through the socket', () => {
     expect(by.status).toBe(400);
   });
 
+  it('answers for one question in the published shapes', async () => {
+    const asked = JSON.parse((await rawRequest('GET', '/v0/session/mayor/pending')).text);
+    const pending = { request_id: 'q1', kind: 'approval', prompt: 'Bash: ls', options: ['Yes', 'No'] };
+    expect(asked).toMatchObject({ supported: true, pending });
+    const refused = async (code: string) => {
+      city.failure = new GcError(code, 'no');
+      return rawRequest('GET', '/v0/session/mayor/pending');
+    };
+    expect((await refused('interaction-unsupported')).text).toBe('{"supported":false}');
+    expect((await refused('session-no-pending')).text).toBe('{"supported":true}');
+    expect((await refused('session-not-found')).status).toBe(404);
+    const accepted = await rawRequest('POST', '/v0/session/mayor/respond', '{"action":"1"}');
+    expect([accepted.status, JSON.parse(accepted.text)]).toMatchObject([
+      202,
+      { id: 'mayor', status: 'accepted' },
+    ]);
+    const answered = async (code: string) => {
+      city.failure = new GcError(code, 'no');
+      const { status, text } = await rawRequest('POST', '/v0/session/mayor/respond', '{"action":"1"}');
+      return [status, JSON.parse(text).code];
+    };
+    expect(await answered('session-no-pending')).toEqual([409, 'no_pending']);
+    expect(await answered('already-answered')).toEqual([409, 'invalid_interaction']);
+    expect(await answered('unknown-action')).toEqual([400, 'invalid']);
+    expect((await rawRequest('POST', '/v0/session/mayor/respond', '{}')).status).toBe(400);
+  });
+
   it('answers what the city answers', async () => {
     const twin = new CityDouble('mayor', 'proj/worker 1');
     await same(client.status(), twin.status());
@@ -93,9 +120,17 @@ describe('every method of the city through the socket', () => {
       twin.nudge('mayor', { text: 'hi', wait_idle_ms: 5 }),
     );
     await same(client.peek('mayor', 20), twin.peek('mayor', 20));
+    await same(client.questions(), twin.questions());
+    await same(client.questions('proj/worker 1'), twin.questions('proj/worker 1'));
+    await same(client.answer('mayor', { action: '1' }), twin.answer('mayor', { action: '1' }));
+    const answer = { action: 'deny', request_id: 'q7', text: 'no' };
+    await same(client.answer('mayor', answer), twin.answer('mayor', answer));
+    await same(client.interrupt('mayor'), twin.interrupt('mayor'));
     await same(client.kill('mayor'), twin.kill('mayor'));
     await same(client.suspend('mayor'), twin.suspend('mayor'));
-    await same(client.wake('mayor'), twin.wake('mayor'));
+    await same(client.wake('mayor'), twin.wake('mayor', { force: false }));
+    await same(client.wake('mayor', { force: true }), twin.wake('mayor', { force: true }));
+    await same(client.resources(), twin.resources());
     await same(client.rename('mayor', 'Your Honour'), twin.rename('mayor', 'Your Honour'));
     await same(client.explain('mayor'), twin.explain('mayor'));
     await same(client.logs('mayor', { tail: 2 }), twin.logs('mayor', { tail: 2 }));

@@ -1,4 +1,6 @@
 import type {
+  AnswerReply,
+  AnswerRequest,
   CityApi,
   CityStatus,
   DrainState,
@@ -12,13 +14,16 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
+  OpenQuestions,
   ReloadReply,
   SessionFilter,
   SessionView,
   StopReply,
   TakenMark,
   TakenNudges,
+  WakeOptions,
 } from '../../controller/city-api.ts';
+import type { CityResources } from '../../controller/city-resources.ts';
 import type { CityEvent, EventFilter } from '../../events/event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { GcError } from '../../platform/errors.ts';
@@ -56,6 +61,10 @@ export class HttpCityApi implements CityApi {
       'sessions',
       'summary',
     ]);
+  }
+
+  async resources(): Promise<CityResources> {
+    return parse<CityResources>(await this.#get(paths.resources, READ_TIMEOUT_MS), ['machine', 'sessions']);
   }
 
   async sessions(filter: SessionFilter = {}): Promise<readonly SessionView[]> {
@@ -107,6 +116,22 @@ export class HttpCityApi implements CityApi {
     return this.#get(path, SESSION_TIMEOUT_MS);
   }
 
+  async questions(target?: string): Promise<OpenQuestions> {
+    const path = withQuery(paths.questions, { session: target });
+    return parse<OpenQuestions>(await this.#get(path, SESSION_TIMEOUT_MS), ['items', 'unknown']);
+  }
+
+  async answer(target: string, request: AnswerRequest): Promise<AnswerReply> {
+    const text = await this.#post(paths.sessionAction(target, 'respond'), request, SESSION_TIMEOUT_MS);
+    const { session, request_id, choice } = parse<AnswerReply>(text, ['session', 'request_id', 'choice']);
+    return { session, request_id, choice };
+  }
+
+  /** Source of the route: Gas City's session `stop`, which ends a turn. */
+  interrupt(target: string): Promise<SessionView> {
+    return this.#act(target, 'stop');
+  }
+
   kill(target: string): Promise<SessionView> {
     return this.#act(target, 'kill');
   }
@@ -115,8 +140,8 @@ export class HttpCityApi implements CityApi {
     return this.#act(target, 'suspend');
   }
 
-  wake(target: string): Promise<SessionView> {
-    return this.#act(target, 'wake');
+  wake(target: string, options: WakeOptions = {}): Promise<SessionView> {
+    return this.#act(target, 'wake', options);
   }
 
   close(target: string): Promise<SessionView> {

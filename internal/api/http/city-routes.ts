@@ -6,7 +6,16 @@ import { GcError } from '../../platform/errors.ts';
 import type { ApiReply, ApiRequest, HttpApp } from './app.ts';
 import { streamEvents } from './event-stream.ts';
 import { addLifecycleRoutes } from './lifecycle-routes.ts';
-import { countOr, deliveryOf, optionalText, queryCount, requiredText, takenMarks } from './request-fields.ts';
+import { addQuestionRoutes } from './question-routes.ts';
+import {
+  countOr,
+  deliveryOf,
+  flagOf,
+  optionalText,
+  queryCount,
+  requiredText,
+  takenMarks,
+} from './request-fields.ts';
 import { streamText } from './text-stream.ts';
 import { assertNudgeFits, paths } from './wire.ts';
 
@@ -30,12 +39,14 @@ export function addCityRoutes(app: HttpApp, api: CityApi, around: RouteSurroundi
   addSessions(app, api);
   addSessionActions(app, api);
   addNudges(app, api);
+  addQuestionRoutes(app, api);
   addLifecycleRoutes(app, api);
   addEvents(app, api, around);
 }
 
 function addCityWide(app: HttpApp, api: CityApi): void {
   app.json('GET', paths.status, async () => ({ json: await api.status() }));
+  app.json('GET', paths.resources, async () => ({ json: await api.resources() }));
   app.json('POST', paths.reload, async () => ({ json: await api.reload() }));
   app.json('POST', paths.stop, async () => ({ json: await api.stop() }));
   app.json('POST', '/v0/agent/*', async ({ params }) => {
@@ -73,6 +84,7 @@ function addSessions(app: HttpApp, api: CityApi): void {
       template: requiredText(body, 'name'),
       ...(alias === undefined ? {} : { alias }),
       ...(title === undefined ? {} : { title }),
+      ...(flagOf(body, 'force') ? { force: true } : {}),
     });
     return { status: ACCEPTED, json: view };
   });
@@ -125,13 +137,14 @@ function addSessionActions(app: HttpApp, api: CityApi): void {
     return { status: ACCEPTED, json: { id: idOf(params), status: 'accepted', ...reply } };
   });
   const actions = {
+    stop: (target: string) => api.interrupt(target),
     kill: (target: string) => api.kill(target),
     suspend: (target: string) => api.suspend(target),
-    wake: (target: string) => api.wake(target),
+    wake: (target: string, body: unknown) => api.wake(target, { force: flagOf(body, 'force') }),
     close: (target: string) => api.close(target),
   } as const;
   for (const [action, act] of Object.entries(actions)) {
-    app.json('POST', session(action), async ({ params }) => done(await act(idOf(params))));
+    app.json('POST', session(action), async ({ params, body }) => done(await act(idOf(params), body)));
   }
   app.json('POST', session('rename'), async ({ params, body }) => ({
     json: await api.rename(idOf(params), requiredText(body, 'title')),

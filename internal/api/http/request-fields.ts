@@ -16,6 +16,13 @@ export function optionalText(body: unknown, field: string): string | undefined {
   return value;
 }
 
+/** A switch that may be absent. @throws GcError `invalid-request` */
+export function flagOf(body: unknown, field: string): boolean {
+  const value = fieldOf(body, field) ?? false;
+  if (typeof value !== 'boolean') throw new GcError('invalid-request', `"${field}" must be true or false`);
+  return value;
+}
+
 /** A number of at least 0 in a JSON body. @throws GcError `invalid-request` */
 export function countOr(body: unknown, field: string, otherwise: number): number {
   const value = fieldOf(body, field) ?? otherwise;

@@ -71,7 +71,7 @@ export class Testimony {
 
   /** `undefined`: nothing that a witness is told. */
   seen(now: number): Witnessed | undefined {
-    if (this.#beads.size === 0 && this.#nudges.length === 0) return undefined;
+    if (this.#beads.size === 0 && this.#nudges.length === 0 && this.#decisions.length === 0) return undefined;
     return {
       now,
       beads: [...this.#beads.values()],

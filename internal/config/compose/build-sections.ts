@@ -1,3 +1,4 @@
+import { parseBytes } from '../../platform/bytes.ts';
 import type { City, SessionSleep } from '../city.ts';
 import type { ProviderSpec } from '../preset/provider-spec.ts';
 import { deriveBeadPrefix } from '../qualified-name.ts';
@@ -79,6 +80,9 @@ export function buildSections(draft: Draft, folderName: string): SectionsOfCity 
       driftDrainTimeoutMs: durationMs(daemon.drift_drain_timeout) ?? DEFAULTS.driftDrainTimeoutMs,
       probeConcurrency: Math.max(1, daemon.probe_concurrency ?? DEFAULTS.probeConcurrency),
       maxWakesPerTick: positive(daemon.max_wakes_per_tick, DEFAULTS.maxWakesPerTick),
+      maxLoadPerCore: daemon.max_load_per_core ?? 0,
+      minFreeMemory: parseBytes(daemon.min_free_memory ?? '') ?? 0,
+      memoryPerSession: parseBytes(daemon.memory_per_session ?? '') ?? 0,
       observePaths: daemon.observe_paths ?? [],
       formulaV2: (daemon.formula_v2 ?? false) || (daemon.graph_workflows ?? false),
       wispGcIntervalMs: durationMs(daemon.wisp_gc_interval),
@@ -143,11 +147,12 @@ function buildSession(session: RawSession): City['session'] {
       namespace: k8s.namespace || 'gc',
       image: k8s.image ?? '',
       context: k8s.context ?? '',
-      cpu_request: k8s.cpu_request || '500m',
-      mem_request: k8s.mem_request || '1Gi',
-      cpu_limit: k8s.cpu_limit || '2',
-      mem_limit: k8s.mem_limit || '4Gi',
+      cpuRequest: k8s.cpu_request || '500m',
+      memRequest: k8s.mem_request || '1Gi',
+      cpuLimit: k8s.cpu_limit || '2',
+      memLimit: k8s.mem_limit || '4Gi',
       prebaked: k8s.prebaked ?? false,
+      serviceAccount: k8s.service_account ?? '',
     },
     acp: {
       handshakeTimeoutMs: durationMs(acp.handshake_timeout) ?? DEFAULTS.acpHandshakeTimeoutMs,
@@ -201,6 +206,8 @@ export function buildProvider(raw: RawProvider): ProviderSpec {
     env: raw.env,
     pathCheck: raw.path_check,
     supportsAcp: raw.supports_acp,
+    acpCommand: raw.acp_command,
+    acpArgs: raw.acp_args,
     supportsHooks: raw.supports_hooks,
     instructionsFile: raw.instructions_file,
     resumeFlag: raw.resume_flag,

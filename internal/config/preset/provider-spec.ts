@@ -14,6 +14,10 @@ export interface ProviderSpec {
   readonly env?: Readonly<Record<string, string>>;
   readonly pathCheck?: string;
   readonly supportsAcp?: boolean;
+  /** The program that speaks the Agent Client Protocol, when that is another one than `command`. */
+  readonly acpCommand?: string;
+  /** What makes it speak the protocol; replaces `args`. */
+  readonly acpArgs?: readonly string[];
   readonly supportsHooks?: boolean;
   readonly instructionsFile?: string;
   readonly resumeFlag?: string;

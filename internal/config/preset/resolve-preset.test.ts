@@ -39,6 +39,36 @@ describe('built-in presets', () => {
     expect(commandLine(await presetOf(`agents: [{name: a, provider: ${name}}]`))).toBe(command);
   });
 
+  it.each([
+    ['claude', 'claude-code-acp'],
+    ['codex', 'codex-acp'],
+    ['gemini', 'gemini --experimental-acp --approval-mode yolo'],
+    ['opencode', 'opencode acp'],
+  ])('%s runs %s over ACP', async (name, command) => {
+    const preset = await presetOf(`agents: [{name: a, provider: ${name}, session: acp}]`);
+    expect([preset.supportsAcp, commandLine(preset, 'acp')]).toEqual([true, command]);
+  });
+
+  it('need the program that speaks ACP, not the one for terminals', async () => {
+    const without = (missing: string) => (program: string) => (program === missing ? undefined : program);
+    const yaml = 'agents: [{name: a, provider: claude, session: acp, args: [--debug]}]';
+    expect(commandLine(await presetOf(yaml, without('claude')), 'acp')).toBe('claude-code-acp --debug');
+    await expect(presetOf(yaml, without('claude-code-acp'))).rejects.toMatchObject({
+      code: 'provider-not-found',
+      next: expect.stringContaining('install claude-code-acp'),
+    });
+  });
+
+  it('of a city say themselves how their program speaks ACP', async () => {
+    const yaml = (lines: string) =>
+      `providers: {mine: {command: mine, args: [-x], supports_acp: true${lines}}}\nagents: [{name: a, provider: mine, session: acp}]`;
+    const line = async (lines: string) => commandLine(await presetOf(yaml(lines)), 'acp');
+    expect(await line('')).toBe('mine -x');
+    expect(await line(', acp_args: [serve]')).toBe('mine serve');
+    expect(await line(', acp_command: bridge')).toBe('bridge');
+    expect(await line(', acp_command: "bridge --to mine", acp_args: [-q]')).toBe('bridge --to mine -q');
+  });
+
   it('are looked for in their order', async () => {
     expect(BUILTIN_PRESET_NAMES.join(' ')).toBe(
       'claude codex gemini cursor copilot amp opencode auggie pi omp',

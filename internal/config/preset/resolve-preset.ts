@@ -28,6 +28,9 @@ export interface ResolvedPreset {
   readonly emitsPermissionWarning: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly supportsAcp: boolean;
+  /** `''`: `command` speaks the protocol itself. */
+  readonly acpCommand: string;
+  readonly acpArgs: readonly string[];
   readonly supportsHooks: boolean;
   readonly instructionsFile: string;
   readonly resumeFlag: string;
@@ -47,11 +50,19 @@ export class PresetError extends GcError {}
 
 type PresetCity = Pick<City, 'workspace' | 'providers' | 'agentDefaults'>;
 
+/** How an agent is spoken to: at its terminal, or in the Agent Client Protocol. */
+export type Transport = '' | 'acp';
+
 /**
  * The preset of an agent: start command, provider of the agent or the workspace, else the first program found.
  * @throws PresetError, OptionError
  */
-export function resolvePreset(city: PresetCity, agent: Agent, lookPath: LookPath): ResolvedPreset {
+export function resolvePreset(
+  city: PresetCity,
+  agent: Agent,
+  lookPath: LookPath,
+  transport: Transport = agent.session,
+): ResolvedPreset {
   if (agent.startCommand !== '') {
     return withAgent(anonymous(agent.startCommand, agent.promptMode || 'none', agent.promptFlag), agent, {});
   }
@@ -62,16 +73,34 @@ export function resolvePreset(city: PresetCity, agent: Agent, lookPath: LookPath
       return withAgent(anonymous(workspace.startCommand, 'none', ''), agent, {});
     return fromSpec(city, agent, detectPreset(lookPath));
   }
-  const spec = findSpec(city, name, lookPath);
+  const spec = findSpec(city, name, lookPath, transport);
   const resolved = fromSpec(city, agent, spec);
   if (workspace.startCommand === '') return resolved;
-  return { ...resolved, command: workspace.startCommand, args: [], optionsSchema: [], effectiveDefaults: {} };
+  return {
+    ...resolved,
+    command: workspace.startCommand,
+    args: [],
+    acpCommand: '',
+    acpArgs: [],
+    optionsSchema: [],
+    effectiveDefaults: {},
+  };
 }
 
-/** `command` and arguments, then the words of the default options: what a session runs when it chooses nothing. */
-export function commandLine(preset: ResolvedPreset): string {
-  const words = [...preset.args, ...resolveExplicitOptions(preset.optionsSchema, preset.effectiveDefaults)];
-  return words.length === 0 ? preset.command : `${preset.command} ${joinWords(words)}`;
+/**
+ * `command` and arguments, then the words of the default options: what a session runs when it chooses nothing. Over ACP
+ * another program may take its place, to which the options of the first mean nothing.
+ */
+export function commandLine(preset: ResolvedPreset, transport: Transport = ''): string {
+  const options = () => resolveExplicitOptions(preset.optionsSchema, preset.effectiveDefaults);
+  if (transport === '') return withWords(preset.command, [...preset.args, ...options()]);
+  if (preset.acpCommand !== '') return withWords(preset.acpCommand, preset.acpArgs);
+  const args = preset.acpArgs.length > 0 ? preset.acpArgs : preset.args;
+  return withWords(preset.command, [...args, ...options()]);
+}
+
+function withWords(command: string, words: readonly string[]): string {
+  return words.length === 0 ? command : `${command} ${joinWords(words)}`;
 }
 
 /** A provider under its name, layered: what is written, what the built-in lends. */
@@ -104,7 +133,7 @@ export function presetNames(providers: Readonly<Record<string, ProviderSpec>>): 
   return [...new Set([...BUILTIN_PRESET_NAMES, ...Object.keys(providers)])];
 }
 
-function findSpec(city: PresetCity, name: string, lookPath: LookPath): NamedSpec {
+function findSpec(city: PresetCity, name: string, lookPath: LookPath, transport: Transport): NamedSpec {
   const found = layeredSpec(city.providers, name);
   if (!found) {
     const names = presetNames(city.providers);
@@ -112,14 +141,18 @@ function findSpec(city: PresetCity, name: string, lookPath: LookPath): NamedSpec
       next: `known: ${names.join(', ')}`,
     });
   }
-  const { command, pathCheck } = found.spec;
-  const program = pathCheck || programOf(command ?? '');
+  const { command, pathCheck, acpCommand } = found.spec;
+  const bridge = transport === 'acp' ? (acpCommand ?? '') : '';
+  const program = bridge === '' ? pathCheck || programOf(command ?? '') : programOf(bridge);
   if (program !== '' && lookPath(program) === undefined) {
     throw new PresetError(
       'provider-not-found',
       `provider not found in PATH: "${program}" (provider "${name}")`,
       {
-        next: `install ${found.spec.displayName ?? name}, or choose another provider in the city file`,
+        next:
+          bridge === ''
+            ? `install ${found.spec.displayName ?? name}, or choose another provider in the city file`
+            : `install ${program}, which speaks the Agent Client Protocol for ${found.spec.displayName ?? name}; or take session: acp away`,
       },
     );
   }
@@ -174,6 +207,8 @@ function anonymous(command: string, promptMode: PromptMode, promptFlag: string):
     emitsPermissionWarning: false,
     env: {},
     supportsAcp: false,
+    acpCommand: '',
+    acpArgs: [],
     supportsHooks: false,
     instructionsFile: 'AGENTS.md',
     resumeFlag: '',
@@ -215,6 +250,8 @@ function fromSpec(city: PresetCity, agent: Agent, { name, kind, spec, written }:
     emitsPermissionWarning: spec.emitsPermissionWarning ?? false,
     env: spec.env ?? {},
     supportsAcp: spec.supportsAcp ?? false,
+    acpCommand: spec.acpCommand ?? '',
+    acpArgs: spec.acpArgs ?? [],
     supportsHooks: spec.supportsHooks ?? false,
     instructionsFile: spec.instructionsFile ?? 'AGENTS.md',
     resumeFlag: spec.resumeFlag ?? '',
@@ -240,6 +277,7 @@ function withAgent(
   return {
     ...base,
     args: own?.rest ?? base.args,
+    acpArgs: [...base.acpArgs, ...(own?.rest ?? [])],
     promptMode: agent.promptMode || base.promptMode,
     promptFlag: agent.promptFlag || base.promptFlag,
     readyDelayMs: agent.readyDelayMs ?? base.readyDelayMs,

@@ -1,3 +1,4 @@
+import { BYTES_PATTERN } from '../../platform/bytes.ts';
 import { parseTcpAddress } from '../../platform/network-address.ts';
 import { didYouMean } from '../document/nearest.ts';
 import { z } from './zod.ts';
@@ -43,6 +44,11 @@ export const name = () =>
 export const duration = () =>
   z.string().regex(DURATION_PATTERN, {
     error: (issue) => `is not a duration: ${shown(issue.input)}; write for example "500ms", "30s", "1h30m"`,
+  });
+
+export const byteSize = () =>
+  z.string().regex(BYTES_PATTERN, {
+    error: (issue) => `is not a size: ${shown(issue.input)}; write for example "512MB" or "2GB"`,
   });
 
 export const durationOrOff = () =>

@@ -38,7 +38,11 @@ export const providerSchema = z
     emits_permission_warning: flag().optional(),
     env: textMap().optional(),
     path_check: text().optional().describe('The program looked for on the PATH; the command by default.'),
-    supports_acp: flag().optional(),
+    supports_acp: flag().optional().describe('The program can be used with session: acp.'),
+    acp_command: text()
+      .optional()
+      .describe('What is run instead of command for session: acp, when that is another program.'),
+    acp_args: texts().optional().describe('Arguments for session: acp, instead of args.'),
     supports_hooks: flag().optional(),
     instructions_file: text().optional(),
     resume_flag: text().optional(),

@@ -1,6 +1,7 @@
 import { WAKE_MODES } from './schema-agent.ts';
 import {
   backEnd,
+  byteSize,
   count,
   duration,
   durationOrOff,
@@ -18,16 +19,7 @@ import { importsSchema } from './schema-import.ts';
 import { agentOverrideSchema } from './schema-patch.ts';
 import { z } from './zod.ts';
 
-export const SESSION_PROVIDERS = [
-  'tmux',
-  'subprocess',
-  'acp',
-  'k8s',
-  'hybrid',
-  'auto',
-  'fake',
-  'fail',
-] as const;
+export const SESSION_PROVIDERS = ['tmux', 'subprocess', 'acp', 'k8s', 'hybrid', 'fake', 'fail'] as const;
 
 const maxSessions = () => z.int().min(-1, { error: 'must be -1 (unlimited), 0 or more' });
 
@@ -74,6 +66,7 @@ export const sessionSchema = z
         cpu_limit: text().optional(),
         mem_limit: text().optional(),
         prebaked: flag().optional(),
+        service_account: text().optional().describe('The service account of the pods.'),
       })
       .optional(),
     acp: z
@@ -100,6 +93,13 @@ export const daemonSchema = z
     observe_paths: texts().optional(),
     probe_concurrency: z.int().optional(),
     max_wakes_per_tick: z.int().optional(),
+    max_load_per_core: z
+      .number()
+      .min(0, { error: 'must not be negative' })
+      .optional()
+      .describe('Starts wait while more processes than this per core want to run. 0: no limit.'),
+    min_free_memory: byteSize().optional().describe('Starts wait when less than this would stay free.'),
+    memory_per_session: byteSize().optional().describe('What a starting session is taken to need.'),
   })
   .meta({ id: 'Daemon' });
 

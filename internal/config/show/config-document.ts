@@ -1,3 +1,4 @@
+import { byteSizeText } from '../../platform/bytes.ts';
 import type { Agent, City, NamedSession, Rig, Service, SessionSleep } from '../city.ts';
 import { shownPath } from '../document/source-document.ts';
 import type { ProviderSpec } from '../preset/provider-spec.ts';
@@ -139,6 +140,8 @@ export function providerTable(spec: ProviderSpec): Table {
     emits_permission_warning: spec.emitsPermissionWarning,
     path_check: spec.pathCheck,
     supports_acp: spec.supportsAcp,
+    acp_command: spec.acpCommand,
+    acp_args: spec.acpArgs,
     supports_hooks: spec.supportsHooks,
     instructions_file: spec.instructionsFile,
     resume_flag: spec.resumeFlag,
@@ -193,7 +196,17 @@ export function sectionTables(city: City): Readonly<Record<string, Table>> {
       startup_timeout: time(session.startupTimeoutMs),
       socket: session.socket,
       remote_match: session.remoteMatch,
-      k8s: session.k8s,
+      k8s: {
+        namespace: session.k8s.namespace,
+        image: session.k8s.image,
+        context: session.k8s.context,
+        cpu_request: session.k8s.cpuRequest,
+        mem_request: session.k8s.memRequest,
+        cpu_limit: session.k8s.cpuLimit,
+        mem_limit: session.k8s.memLimit,
+        prebaked: session.k8s.prebaked,
+        service_account: session.k8s.serviceAccount,
+      },
       acp: {
         handshake_timeout: time(session.acp.handshakeTimeoutMs),
         nudge_busy_timeout: time(session.acp.nudgeBusyTimeoutMs),
@@ -216,6 +229,9 @@ export function sectionTables(city: City): Readonly<Record<string, Table>> {
       observe_paths: daemon.observePaths,
       probe_concurrency: daemon.probeConcurrency,
       max_wakes_per_tick: daemon.maxWakesPerTick,
+      max_load_per_core: daemon.maxLoadPerCore,
+      min_free_memory: byteSizeText(daemon.minFreeMemory),
+      memory_per_session: byteSizeText(daemon.memoryPerSession),
     },
     orders: {
       skip: city.orders.skip,

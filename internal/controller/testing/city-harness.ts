@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../platform/clock.ts';
 import { FakeClock } from '../../platform/fake-clock.ts';
 import { seededIds } from '../../platform/ids.ts';
+import type { MachineState } from '../../platform/machine.ts';
+import { AutoProvider } from '../../runtime/auto/auto-provider.ts';
 import { FakeProvider } from '../../runtime/fake.ts';
 import { openSessionLogStore } from '../../session/log/sqlite/session-log-store.ts';
 import type { SessionRecord } from '../../session/record.ts';
@@ -20,6 +23,10 @@ export interface HarnessOptions {
   readonly faults?: Faults;
   /** Instead of real processes. */
   readonly runCommand?: RunCommand;
+  /** A second provider for agents with `session: acp`; every controller's router is a new one, which knows no routes. */
+  readonly acp?: (clock: Clock) => FakeProvider;
+  /** What the city believes of its machine. */
+  readonly machine?: () => MachineState;
 }
 
 /** One city in a folder of its own, on a fake clock and the fake provider, whose controllers come and go. */
@@ -27,10 +34,14 @@ export class CityHarness {
   readonly dir = mkdtempSync(join(tmpdir(), 'gc-city-'));
   readonly clock = new FakeClock();
   readonly provider: FakeProvider;
+  readonly acp: FakeProvider | undefined;
   readonly lines: string[] = [];
   readonly #seed: number;
   readonly #faults: Faults | undefined;
   readonly #runCommand: RunCommand | undefined;
+  /** Whether the controller has the right to act on the city. */
+  mayAct = true;
+  readonly #machine: (() => MachineState) | undefined;
   #mortalClock: MortalClock | undefined;
   /** Of the controller that runs, or ran last: its process was killed. */
   killed = false;
@@ -43,9 +54,11 @@ export class CityHarness {
 
   constructor(yaml: string, options: HarnessOptions = {}) {
     this.provider = new FakeProvider(this.clock);
+    this.acp = options.acp?.(this.clock);
     this.#seed = options.seed ?? 1;
     this.#faults = options.faults;
     this.#runCommand = options.runCommand;
+    this.#machine = options.machine;
     this.writeConfig(yaml);
   }
 
@@ -85,12 +98,13 @@ export class CityHarness {
     this.#isUp = false;
     const clock = new MortalClock(this.clock);
     this.#mortalClock = clock;
-    const provider = this.#faults
+    const own = this.#faults
       ? mortalProvider(this.provider, this.#faults, clock, () => this.kill(clock))
       : this.provider;
+    const provider = this.acp ? new AutoProvider({ fallback: own, acp: this.acp, clock }) : own;
     this.#opened = await openCity({
       cityDir: this.dir,
-      env: { PATH: process.env['PATH'], HOME: this.dir, GC_SESSION: 'fake' },
+      env: { PATH: process.env['PATH'], HOME: this.dir, TMPDIR: this.dir, GC_SESSION: 'fake' },
       clock,
       ids: seededIds(`${this.#seed}:${this.#generation}`),
       role,
@@ -112,7 +126,9 @@ export class CityHarness {
         return { rewatch: () => undefined };
       },
       isPressed: () => false,
+      ...(this.#machine ? { machine: this.#machine } : {}),
       ...(this.#runCommand ? { runCommand: this.#runCommand } : {}),
+      tenure: { held: () => this.mayAct },
     });
     this.#runtime = runtime;
     this.#api = undefined;

@@ -1,11 +1,14 @@
 import type { OutboxDraft } from '../../beads/sqlite/outbox-table.ts';
 import type { Witness, Witnessed, WitnessView } from '../../beads/sqlite/witness.ts';
 import type { Bead } from '../../beads/store.ts';
+import { CONTROLLER_ACTOR } from '../../events/event-types.ts';
+import { rfc3339 } from '../../platform/clock.ts';
 import type { Ids } from '../../platform/ids.ts';
 import { newSessionUid } from '../../protocol/session-id.ts';
 import { displayName } from '../display.ts';
 import { SESSION_BEAD_TYPE, type SessionRecord } from '../record.ts';
 import { toSessionRecord } from '../record-codec.ts';
+import { ACP_FAMILY } from '../transcript/acp/acp-reader.ts';
 import { type CityFact, LOG_UID_KEY } from './facts.ts';
 import { nudgeFacts } from './nudge-facts.ts';
 import { type Cause, recordFacts } from './record-facts.ts';
@@ -31,8 +34,10 @@ export interface SessionHead {
 
 /** Where one life's conversation is found. */
 export interface ConversationPlace {
-  /** The kind of agent program. */
+  /** The kind of agent program, `acp` for every one that is spoken to in that protocol. */
   readonly program: string;
+  /** The session's name in the runtime. Absent in what an older version left. */
+  readonly session?: string;
   readonly work_dir: string;
   /** `''`: the program takes none. */
   readonly key: string;
@@ -42,11 +47,17 @@ export interface ConversationPlace {
 
 export function placeOf(record: SessionRecord): ConversationPlace {
   return {
-    program: record.providerKind || record.provider,
+    program: programOf(record),
+    session: record.sessionName,
     work_dir: record.workDir,
     key: record.sessionKey,
     since: record.lastWokeAt ?? 0,
   };
+}
+
+/** Whose conversations the session's are read as. */
+export function programOf(record: Pick<SessionRecord, 'transport' | 'providerKind' | 'provider'>): string {
+  return record.transport === ACP_FAMILY ? ACP_FAMILY : record.providerKind || record.provider;
 }
 
 /** Sees what a city's transactions do to its sessions and leaves word for their logs. */
@@ -54,7 +65,7 @@ export function cityJournal(ids: Pick<Ids, 'hex'>): Witness {
   return {
     types: new Set([SESSION_BEAD_TYPE]),
     adorn: ({ metadata }) => (metadata[LOG_UID_KEY] ? {} : { [LOG_UID_KEY]: newSessionUid(ids) }),
-    tell: (seen, view) => [...recordDrafts(seen), ...nudgeDrafts(seen, view)],
+    tell: (seen, view) => [...recordDrafts(seen), ...nudgeDrafts(seen, view), ...answerDrafts(seen, view)],
   };
 }
 
@@ -92,6 +103,28 @@ function nudgeDrafts(seen: Witnessed, view: WitnessView): readonly OutboxDraft[]
     const record = bead && toSessionRecord(bead);
     if (!record?.metadata[LOG_UID_KEY]) return [];
     return facts.map(({ source, fact }) => draft(record, source, { session: headOf(record), facts: [fact] }));
+  });
+}
+
+/** Who answered what an agent asked. The event of the same transaction says it for people. */
+function answerDrafts({ now, decisions, events }: Witnessed, view: WitnessView): readonly OutboxDraft[] {
+  return decisions.flatMap(({ what, sessionId, inputs, why }) => {
+    const question = inputs['request_id'];
+    if (what !== 'answered' || typeof question !== 'string') return [];
+    const bead = view.get(sessionId);
+    const record = bead && toSessionRecord(bead);
+    if (!record?.metadata[LOG_UID_KEY]) return [];
+    const told = events.find(({ subject }) => subject === displayName(record));
+    const fact: CityFact = {
+      kind: 'answered',
+      id: question,
+      reason: (told?.message ?? why).replace(/^answered /, ''),
+      at: rfc3339(now),
+      actor: told?.actor ?? CONTROLLER_ACTOR,
+      evidence: 'record',
+    };
+    // The same question may be asked again.
+    return [draft(record, `answer:${question}:${now}`, { session: headOf(record), facts: [fact] })];
   });
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { rfc3339 } from '../../platform/clock.ts';
 import {
   cityFact,
   errorEvent,
@@ -20,8 +21,9 @@ import {
 } from '../../protocol/generated/agentsessions/v1/common_pb.ts';
 import { create, type JsonObject, type JsonValue } from '../../protocol/protobuf.ts';
 import { CITY_HARNESS } from '../log/city-origin.ts';
+import { answerWords } from '../transcript/acp/acp-shown.ts';
 import type { ObservedEntry } from '../transcript/observed.ts';
-import type { ConversationFacts } from './facts.ts';
+import type { ConversationFacts, Evidence } from './facts.ts';
 import { keptText } from './kept-text.ts';
 
 /** Texts of people and models are kept whole up to this; what is longer is cut, and says so. */
@@ -35,6 +37,7 @@ export interface Observed {
   /** The agent program, as its transcript reader is called. */
   readonly program: string;
   readonly conversation: string;
+  readonly evidence: Extract<Evidence, 'protocol' | 'transcript'>;
 }
 
 /** The execution that an entry begins: the same whenever and wherever the entry is read. */
@@ -45,9 +48,9 @@ export function executionIdOf(program: string, entryId: string): string {
 export function startEvent(
   executionId: string,
   inputCount: 0 | 1,
-  { program, conversation }: Observed,
+  { program, conversation, evidence }: Observed,
 ): Event {
-  const config = { gascity: { evidence: 'transcript', program, conversation } };
+  const config = { gascity: { evidence, program, conversation } };
   return executionStart(executionId, {
     inputCount,
     harness: CITY_HARNESS,
@@ -105,23 +108,61 @@ export function failureEvent(executionId: string, { text }: Entry<'failure'>): E
 
 export const endEvent = executionEnd;
 
-export function compactedFact({ conversation }: Observed, entry: Entry<'compacted'>): Event {
+export function compactedFact({ conversation, evidence }: Observed, entry: Entry<'compacted'>): Event {
   const { trigger, tokensBefore } = entry;
   const fact: Pick<ConversationFacts, 'compacted'> = {
     compacted: {
       conversation,
       ...(trigger === '' ? {} : { trigger }),
       ...(tokensBefore === undefined ? {} : { tokens_before: tokensBefore }),
-      evidence: 'transcript',
+      evidence,
     },
   };
   return cityFact(cleanObject(fact));
 }
 
-export function changedFact({ conversation }: Observed, entry: string): Event {
+export function changedFact({ conversation, evidence }: Observed, entry: string): Event {
   const fact: Pick<ConversationFacts, 'transcript_changed'> = {
-    transcript_changed: { conversation, entry, evidence: 'transcript' },
+    transcript_changed: { conversation, entry, evidence },
   };
+  return cityFact(cleanObject(fact));
+}
+
+export function askedFact({ conversation, evidence }: Observed, entry: Entry<'asked'>): Event {
+  const { question, callId, title, detail, options, at } = entry;
+  const fact: Pick<ConversationFacts, 'asked'> = {
+    asked: {
+      conversation,
+      id: question,
+      ...(callId === '' ? {} : { call: callId }),
+      title,
+      ...(detail === '' ? {} : { detail: keptText(detail).text }),
+      options,
+      at: rfc3339(at),
+      evidence,
+    },
+  };
+  return cityFact(cleanObject(fact));
+}
+
+export function answeredFact({ conversation, evidence }: Observed, entry: Entry<'answered'>): Event {
+  const { question, by, option, at } = entry;
+  const fact: Pick<ConversationFacts, 'answered'> = {
+    answered: {
+      conversation,
+      id: question,
+      by,
+      ...(option === undefined ? {} : { option }),
+      reason: answerWords(entry),
+      at: rfc3339(at),
+      evidence,
+    },
+  };
+  return cityFact(cleanObject(fact));
+}
+
+export function missedFact({ conversation, evidence }: Observed, { count }: Entry<'missed'>): Event {
+  const fact: Pick<ConversationFacts, 'missed'> = { missed: { conversation, entries: count, evidence } };
   return cityFact(cleanObject(fact));
 }
 

@@ -2,12 +2,15 @@ import type { Event } from '../../protocol/generated/agentsessions/v1/common_pb.
 import type { ObservedEntry, PlacedEntry } from '../transcript/observed.ts';
 import {
   answerEvent,
+  answeredFact,
+  askedFact,
   callEvent,
   compactedFact,
   endEvent,
   executionIdOf,
   failureEvent,
   inputEvent,
+  missedFact,
   type Observed,
   resultEvent,
   startEvent,
@@ -47,7 +50,8 @@ const MOST_HELD = 16;
  * Turns what a transcript says into executions, entry by entry. Pure: equal entries after an equal turn give equal steps,
  * so that what was read twice is written once. Programs write lines out of order around the edges of a turn: a prompt may
  * stand before the last results of the turn that it interrupts, and after the first call that it caused. Such entries
- * are held until the next ones tell where they belong.
+ * are held until the next ones tell where they belong. What was noted by whoever speaks the agent's protocol is in order:
+ * none of it is held.
  */
 export class ConversationFold {
   readonly #observed: Observed;
@@ -85,7 +89,7 @@ export class ConversationFold {
   settle(): readonly Step[] {
     this.#steps = [];
     this.#release();
-    this.#close(this.#isComplete ? 'COMPLETED' : 'CANCELED');
+    this.#closeAsIs();
     return this.#steps;
   }
 
@@ -98,7 +102,17 @@ export class ConversationFold {
       case 'compacted':
         this.#step(entry.id, 'compacted', [compactedFact(this.#observed, entry)]);
         return;
+      case 'asked':
+        this.#step(entry.id, 'asked', [askedFact(this.#observed, entry)]);
+        return;
+      case 'answered':
+        this.#step(entry.id, 'answered', [answeredFact(this.#observed, entry)]);
+        return;
+      case 'missed':
+        this.#step(entry.id, 'missed', [missedFact(this.#observed, entry)]);
+        return;
       case 'prompt':
+        if (this.#isInOrder) this.#closeAsIs();
         this.#prompt(placed, entry);
         return;
       case 'turn-end':
@@ -112,8 +126,12 @@ export class ConversationFold {
       case 'usage':
       case 'failure':
         if (this.#holdsPrompt) this.#release();
-        if (this.#turn.entry === '') this.#hold(placed);
-        else this.#effect(entry);
+        if (this.#turn.entry === '' && !this.#isInOrder) {
+          this.#hold(placed);
+          return;
+        }
+        if (this.#turn.entry === '') this.#beginWithout(entry);
+        this.#effect(entry);
     }
   }
 
@@ -131,7 +149,7 @@ export class ConversationFold {
     else this.#hold(placed);
   }
 
-  #turnEnd(how: 'completed' | 'interrupted'): void {
+  #turnEnd(how: 'completed' | 'interrupted' | 'unknown'): void {
     if (this.#holdsPrompt) {
       this.#close(how === 'completed' || this.#isComplete ? 'COMPLETED' : 'CANCELED');
       this.#release();
@@ -139,7 +157,8 @@ export class ConversationFold {
     }
     this.#release();
     if (how === 'interrupted') this.#close('CANCELED');
-    else if (this.#turn.moved) this.#close('COMPLETED');
+    else if (how === 'unknown') this.#closeAsIs();
+    else if (this.#turn.moved || this.#isInOrder) this.#close('COMPLETED');
   }
 
   #result(placed: PlacedEntry, entry: Extract<ObservedEntry, { kind: 'tool-result' }>): void {
@@ -209,6 +228,11 @@ export class ConversationFold {
     this.#turn = { ...NO_TURN, model };
   }
 
+  /** Nobody said how it ended. */
+  #closeAsIs(): void {
+    this.#close(this.#isComplete ? 'COMPLETED' : 'CANCELED');
+  }
+
   #usage(): void {
     const { usage, ...rest } = this.#turn;
     if (!usage) return;
@@ -235,7 +259,7 @@ export class ConversationFold {
     const first = held[0]?.entry;
     if (!first) return;
     if (first.kind === 'prompt') {
-      this.#close(this.#isComplete ? 'COMPLETED' : 'CANCELED');
+      this.#closeAsIs();
       this.#begin(first);
       return;
     }
@@ -251,6 +275,10 @@ export class ConversationFold {
 
   get #holdsPrompt(): boolean {
     return this.#held[0]?.entry.kind === 'prompt';
+  }
+
+  get #isInOrder(): boolean {
+    return this.#observed.evidence === 'protocol';
   }
 
   get #isComplete(): boolean {

@@ -51,6 +51,7 @@ export class ConversationLog {
     this.#observed = {
       program: place.reader.family,
       conversation: place.reader.conversationOf(place.file),
+      evidence: place.reader.evidence ?? 'transcript',
     };
     this.#cursor = kept.cursor;
     this.#settleAt = kept.settleAt;
@@ -134,6 +135,7 @@ export class ConversationLog {
   }
 
   async #keep(): Promise<void> {
+    // Only what is read by its bytes is ever held.
     const held = this.#fold.beforeHeld;
     const cursor = held ? await cursorAt(this.#file, held.offset) : this.#cursor;
     const turn = held ? held.turn : this.#fold.turn;

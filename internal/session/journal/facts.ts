@@ -32,7 +32,7 @@ export interface Exit {
  * kind. `kind` names the shape; `reason` is for people, `cause` one of a few words of ours. Times are RFC 3339, digests
  * hex. Fields that say nothing are absent.
  */
-export type CityFact = Told & (LifeFact | NudgeFact);
+export type CityFact = Told & (LifeFact | NudgeFact | AnswerFact);
 
 export type LifeFact =
   /** The session has a record, and with it this log. */
@@ -139,6 +139,13 @@ export type NudgeFact =
       readonly reason: string;
     };
 
+/** `actor` answered a question of the agent; `id` is the question's. What the agent was told is a fact of its own. */
+export interface AnswerFact {
+  readonly kind: 'answered';
+  readonly id: string;
+  readonly reason: string;
+}
+
 /** About the observed conversation, in the form that other writers of logs use for it: the key says what it is. */
 export interface ConversationFacts {
   /** The agent program shortened what it remembers. */
@@ -152,6 +159,36 @@ export interface ConversationFacts {
   readonly transcript_changed: {
     readonly conversation: string;
     readonly entry: string;
+    readonly evidence: Evidence;
+  };
+  /** The agent asks whether it may do something, and is not going on. */
+  readonly asked: {
+    readonly conversation: string;
+    readonly id: string;
+    /** The call that it is about. */
+    readonly call?: string;
+    readonly title: string;
+    readonly detail?: string;
+    readonly options: readonly { readonly id: string; readonly name: string; readonly kind: string }[];
+    readonly at: string;
+    readonly evidence: Evidence;
+  };
+  /** What it was answered, or why it was not. Who answered is told by the city, under the same id. */
+  readonly answered: {
+    readonly conversation: string;
+    readonly id: string;
+    /** `client`: somebody answered; else what made the question void. */
+    readonly by: string;
+    /** The id of the option that was taken; absent: none was. */
+    readonly option?: string;
+    readonly reason: string;
+    readonly at: string;
+    readonly evidence: Evidence;
+  };
+  /** So many entries of the conversation were gone before they could be read. */
+  readonly missed: {
+    readonly conversation: string;
+    readonly entries: number;
     readonly evidence: Evidence;
   };
 }

@@ -143,8 +143,12 @@ const TYPES = {
   compacted: 'system',
 } as const;
 
+type ShownEntry = Extract<ObservedEntry, { kind: keyof typeof TYPES }>;
+
+const isShown = (entry: ObservedEntry): entry is ShownEntry => Object.hasOwn(TYPES, entry.kind);
+
 function shownEntry(entry: ObservedEntry, at: number): TranscriptEntry | undefined {
-  if (entry.kind === 'usage' || entry.kind === 'turn-end' || entry.kind === 'model') return undefined;
+  if (!isShown(entry)) return undefined;
   return {
     id: entry.id,
     type: TYPES[entry.kind],
@@ -154,9 +158,7 @@ function shownEntry(entry: ObservedEntry, at: number): TranscriptEntry | undefin
   };
 }
 
-function shownPart(
-  entry: Extract<ObservedEntry, { kind: 'prompt' | 'answer' | 'failure' | 'tool-call' | 'tool-result' }>,
-): TranscriptPart {
+function shownPart(entry: Exclude<ShownEntry, { kind: 'compacted' }>): TranscriptPart {
   switch (entry.kind) {
     case 'tool-call':
       return { kind: 'tool-use', id: entry.callId, name: entry.name, input: entry.input };

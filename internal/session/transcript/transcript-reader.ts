@@ -34,6 +34,8 @@ export interface Transcript {
 }
 
 export interface TranscriptPlace {
+  /** The session's name in the runtime; only what the session host writes is found by it. */
+  readonly session?: string;
   /** Absolute work dir of the session. */
   readonly workDir: string;
   /** Conversation keys, the current one first; empty when the session has none. */
@@ -53,6 +55,8 @@ export interface TranscriptReadOptions {
 export interface TranscriptReader {
   /** Kinds of agent preset it reads for. */
   readonly family: string;
+  /** What it reads was noted by whoever speaks the agent's protocol: entries in the order in which they happened. */
+  readonly evidence?: 'protocol';
   /** The session's transcript file, `undefined` when there is none yet. */
   locate(place: TranscriptPlace): Promise<string | undefined>;
   /** @throws GcError `transcript-unreadable` */

@@ -1,4 +1,6 @@
 import type {
+  AnswerReply,
+  AnswerRequest,
   CityApi,
   CityStatus,
   DrainState,
@@ -12,13 +14,16 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
+  OpenQuestions,
   ReloadReply,
   SessionFilter,
   SessionView,
   StopReply,
   TakenMark,
   TakenNudges,
+  WakeOptions,
 } from '../../../controller/city-api.ts';
+import type { CityResources } from '../../../controller/city-resources.ts';
 import type { CityEvent, EventFilter } from '../../../events/event.ts';
 import { GcError } from '../../../platform/errors.ts';
 
@@ -38,6 +43,7 @@ export function sessionView(name: string, over: Partial<SessionView> = {}): Sess
     sleep_reason: '',
     provider: 'claude',
     command: 'claude',
+    transport: '',
     work_dir: '/city',
     session_key: '',
     resume_flag: '',
@@ -106,6 +112,16 @@ export class CityDouble implements CityApi {
     };
   }
 
+  async resources(): Promise<CityResources> {
+    this.#called('resources');
+    return {
+      machine: { memory_free: 1, memory_total: 2, load: [0, 0, 0], cores: 1 },
+      limits: { max_load_per_core: 0, min_free_memory: 0, memory_per_session: 0 },
+      sessions: [],
+      total: { memory: 0, cpu_share: 0, processes: 0 },
+    };
+  }
+
   async sessions(filter?: SessionFilter): Promise<readonly SessionView[]> {
     this.#called('sessions', filter);
     return [...this.sessionsByName.values()].filter(
@@ -159,6 +175,24 @@ export class CityDouble implements CityApi {
     return this.screen;
   }
 
+  async questions(target?: string): Promise<OpenQuestions> {
+    this.#called('questions', target);
+    const view = this.#find(target ?? 'mayor');
+    const { display_name: session, id: session_id, session_name } = view;
+    const asked = { request_id: 'q1', kind: 'approval', prompt: 'Bash: ls', options: ['Yes', 'No'] };
+    return { items: [{ session, session_id, session_name, ...asked, metadata: {} }], unknown: [] };
+  }
+
+  async answer(target: string, request: AnswerRequest): Promise<AnswerReply> {
+    this.#called('answer', target, request);
+    this.#find(target);
+    return { session: target, request_id: request.request_id ?? 'q1', choice: request.action };
+  }
+
+  interrupt(target: string): Promise<SessionView> {
+    return this.#change('interrupt', target, {});
+  }
+
   kill(target: string): Promise<SessionView> {
     return this.#change('kill', target, { restarts: 1 });
   }
@@ -167,8 +201,8 @@ export class CityDouble implements CityApi {
     return this.#change('suspend', target, { state: 'suspended' });
   }
 
-  wake(target: string): Promise<SessionView> {
-    return this.#change('wake', target, { state: 'active' });
+  wake(target: string, options: WakeOptions = {}): Promise<SessionView> {
+    return this.#change(`wake ${JSON.stringify(options)}`, target, { state: 'active' });
   }
 
   close(target: string): Promise<SessionView> {
