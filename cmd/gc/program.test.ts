@@ -266,7 +266,7 @@ describe('conformance', () => {
       'Start_DuplicateReturnsError\n',
     );
     expect((await city.run(['conformance', 'provider', 'tmuxx'])).err).toContain(
-      'expected one of: tmux, subprocess, fake',
+      'expected one of: tmux, subprocess, acp, k8s, exec:<script>, fake',
     );
     expect((await city.run(['conformance', 'provider', 'fake', '--only', 'zzz'])).err).toContain(
       'no case has "zzz"',

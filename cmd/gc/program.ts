@@ -14,6 +14,8 @@ const EXIT_INTERRUPTED = 130;
 
 /** How long a command may take to end after Ctrl-C. */
 const INTERRUPT_GRACE_MS = 1_000;
+/** How long one may take that first ends what it started: a start that hangs is given up after half of it. */
+const TIDY_GRACE_MS = 60_000;
 
 export type BaseContext = Omit<Context, 'cityOption' | 'json' | 'commands'>;
 
@@ -71,7 +73,8 @@ async function runCommand(parsed: Parsed & { kind: 'run' }, base: BaseContext): 
   try {
     const run = await spec.load();
     const running = run(context, input);
-    return serves ? await running : await untilInterrupted(running, context);
+    const graceMs = spec.tidies ? TIDY_GRACE_MS : INTERRUPT_GRACE_MS;
+    return serves ? await running : await untilInterrupted(running, context, graceMs);
   } catch (error) {
     if (context.signal.aborted && !serves) return context.out.gone ? 0 : EXIT_INTERRUPTED;
     await report(error, spec.path, json, base);
@@ -80,12 +83,16 @@ async function runCommand(parsed: Parsed & { kind: 'run' }, base: BaseContext): 
 }
 
 /** The command's own exit code; after Ctrl-C a command that does not end soon is left behind. */
-async function untilInterrupted(running: Promise<number>, context: Context): Promise<number> {
+async function untilInterrupted(
+  running: Promise<number>,
+  context: Context,
+  graceMs: number,
+): Promise<number> {
   const { signal } = context;
   const settled = new AbortController();
   const interrupted = new Promise<number>((resolve) => {
     const begin = () => {
-      const grace = context.clock.sleep(INTERRUPT_GRACE_MS, settled.signal);
+      const grace = context.clock.sleep(graceMs, settled.signal);
       grace.then(
         () => resolve(context.out.gone ? 0 : EXIT_INTERRUPTED),
         () => undefined, // the command ended first

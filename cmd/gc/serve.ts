@@ -6,7 +6,7 @@ import { alreadyRunning, controllerOf } from '../../internal/controller/city-loc
 import { CityRuntime } from '../../internal/controller/city-runtime.ts';
 import { exportEvents } from '../../internal/controller/event-export.ts';
 import { LocalCityApi } from '../../internal/controller/local-city-api.ts';
-import { standardProviders } from '../../internal/controller/make-provider.ts';
+import { type MakeProviderOptions, standardProviders } from '../../internal/controller/make-provider.ts';
 import { openCity } from '../../internal/controller/open-city.ts';
 import { readRegisteredCities } from '../../internal/controller/registry.ts';
 import { lastingEnvironment, readStartEnvironment } from '../../internal/controller/registry-environment.ts';
@@ -21,7 +21,9 @@ import { systemIds } from '../../internal/platform/ids.ts';
 import { type Log, openLog } from '../../internal/platform/log.ts';
 import { type Environment, gcHome } from '../../internal/platform/paths.ts';
 import { buildInfo } from './build-info.ts';
-import { agentProgram, hostCommand } from './city/own-programs.ts';
+import { agentProgram, providerPrograms } from './city/own-programs.ts';
+import { StandaloneEnd } from './city/standalone-end.ts';
+import { type HeldTenure, takeTenure } from './city/tenure.ts';
 import { citySessions } from './commands/serve-sessions-city.ts';
 import type { Context } from './context.ts';
 import { clockTime } from './output/times.ts';
@@ -31,7 +33,8 @@ const EXIT_INTERRUPTED = 130;
 
 /** Node does not collect processes that it did not start, and in a container orphans of agents become its own. */
 const NO_INIT =
-  'warning: gc is process 1 here and collects no orphans; run it under an init (docker run --init)';
+  'warning: gc is process 1 here and collects no orphans: they pile up as zombies. Run it under an init (docker run --init, tini)';
+
 /** Files of a city whose change is worth another try after a failed start. */
 const CONFIG_FILES = ['city.yaml', 'city.yml', 'city.toml', 'pack.yaml', 'pack.toml'];
 
@@ -40,8 +43,8 @@ const CONFIG_FILES = ['city.yaml', 'city.yml', 'city.toml', 'pack.yaml', 'pack.t
  *
  * Ctrl-C ends the city with its sessions, as in Gas City; a second Ctrl-C leaves at once. TERM and a closed terminal
  * end the controller only: a service manager that restarts it takes no agent down, and the next controller adopts
- * them. Exit code 0; 1 when a session could not be ended.
- * @throws GcError `controller-running`, `city-registered`, or why the city does not open
+ * them. Exit code 0; 1 when a session could not be ended; 4 when the lease of GC_K8S_LEASE was lost.
+ * @throws GcError `controller-running`, `city-registered`, why the lease cannot be had, or why the city does not open
  */
 export async function runStandalone(context: Context, root: string): Promise<number> {
   const running = controllerOf(join(root, '.gc'));
@@ -56,11 +59,15 @@ export async function runStandalone(context: Context, root: string): Promise<num
   const log = openLog(join(root, '.gc', 'controller.log'));
   noteUnexpected(log);
   const print = printer(context, log);
-  if (process.pid === 1) print(NO_INIT);
+  warnWithoutInit(print);
   const ending = new StandaloneEnd(print);
   const from: { seq: number } = { seq: 0 };
   const env = lastingEnvironment(context.env);
+  let tenure: HeldTenure | undefined;
   try {
+    tenure = await ending.waiting(takeTenure(context.clock, env, ending.startAborted, print));
+    tenure?.onLost((why) => ending.lose(why));
+    const opening = { root, env, mode: 'standalone', log, print, from, tenure } as const;
     const hosted = await once(
       hostCity({
         root,
@@ -72,7 +79,7 @@ export async function runStandalone(context: Context, root: string): Promise<num
         log,
         print,
         signal: ending.startAborted,
-        open: () => openForHosting(context, program, { root, env, mode: 'standalone', log, print, from }),
+        open: () => openForHosting(context, program, opening),
       }),
     );
     print('Controller started.');
@@ -84,7 +91,9 @@ export async function runStandalone(context: Context, root: string): Promise<num
   } catch (error) {
     if (!ending.startAborted.aborted) throw error;
     print('Controller stopped.');
-    return 0;
+    return ending.codeWithoutCity;
+  } finally {
+    await tenure?.release();
   }
 }
 
@@ -102,6 +111,7 @@ export async function runSupervisorProcess(
   const log = openLog(supervisorLogFile(gcHome(context.env)));
   noteUnexpected(log);
   const print = printer(context, log);
+  warnWithoutInit(print);
   const env = lastingEnvironment(context.env);
   const detach = new AbortController();
   process.on('SIGTERM', () => detach.abort());
@@ -129,6 +139,10 @@ export async function runSupervisorProcess(
   return end === 'unclean' ? 1 : 0;
 }
 
+function warnWithoutInit(print: (line: string) => void): void {
+  if (process.pid === 1) print(NO_INIT);
+}
+
 /** A signal came while the program was still loading, before anybody here could hear it. */
 function endedEarly({ signal }: Context): boolean {
   const reason: unknown = signal.reason;
@@ -138,8 +152,8 @@ function endedEarly({ signal }: Context): boolean {
 interface Program {
   /** What agents call: the installed one. */
   readonly installed: string;
-  /** How the session host is started: from the copy. */
-  readonly host: readonly string[];
+  /** How the session host and other helpers are started: from the copy. */
+  readonly providers: MakeProviderOptions;
 }
 
 /**
@@ -161,7 +175,8 @@ async function runningCopy(context: Context): Promise<Program> {
     await import(pathToFileURL(main).href);
     await new Promise(() => undefined);
   }
-  return { installed: env[INSTALLED_PROGRAM_VARIABLE] || agentProgram(self), host: hostCommand(self) };
+  const installed = env[INSTALLED_PROGRAM_VARIABLE] || agentProgram(self);
+  return { installed, providers: providerPrograms(self, installed) };
 }
 
 interface Opening {
@@ -172,6 +187,8 @@ interface Opening {
   readonly print: (line: string) => void;
   /** Receives the last event before the city's new life. */
   readonly from?: { seq: number };
+  /** Without it the city's own lock is enough. */
+  readonly tenure?: HeldTenure | undefined;
 }
 
 async function openForHosting(context: Context, program: Program, opening: Opening): Promise<OpenedCity> {
@@ -183,11 +200,12 @@ async function openForHosting(context: Context, program: Program, opening: Openi
     ids: systemIds,
     role: 'controller',
     program: program.installed,
-    makeProvider: standardProviders({ hostCommand: program.host }),
+    makeProvider: standardProviders(program.providers),
     log: opening.print,
+    tenure: opening.tenure,
   });
   if (opening.from) opening.from.seq = await parts.db.events.latestSeq();
-  const runtime = new CityRuntime(parts);
+  const runtime = new CityRuntime(parts, opening.tenure ? { tenure: opening.tenure } : {});
   const controller = { running: true, pid: process.pid, mode: opening.mode };
   const api = new LocalCityApi({ engine: runtime.engine, runtime, controller });
   const endExport = exportEvents(parts.db, parts.gcDir, (error) => opening.log.warn(messageOf(error)));
@@ -229,64 +247,6 @@ function supervisedCity(context: Context, program: Program, env: Environment, lo
       },
     });
   };
-}
-
-/** How a standalone controller ends; what the signals mean is said in `runStandalone`. They count from the first moment. */
-class StandaloneEnd {
-  readonly #print: (line: string) => void;
-  readonly #starting = new AbortController();
-  #city: HostedCity | undefined;
-  #want: 'nothing' | 'stop' | 'detach' = 'nothing';
-  #leave: (code: number) => void = () => undefined;
-
-  constructor(print: (line: string) => void) {
-    this.#print = print;
-    process.on('SIGINT', () => this.#interrupted());
-    process.on('SIGTERM', () => this.#ask('detach'));
-    process.on('SIGHUP', () => this.#ask('detach'));
-  }
-
-  /** Aborts when the controller is to end before its city has started. */
-  get startAborted(): AbortSignal {
-    return this.#starting.signal;
-  }
-
-  /** The exit code, once the city has ended. */
-  async of(city: HostedCity): Promise<number> {
-    const left = new Promise<number>((resolve) => {
-      this.#leave = resolve;
-    });
-    this.#city = city;
-    this.#act();
-    const ended = city.ended.then(() => ((city.outcome()?.left.length ?? 0) > 0 ? 1 : 0));
-    return Promise.race([ended, left]);
-  }
-
-  #interrupted(): void {
-    if (this.#want === 'nothing') this.#ask('stop');
-    else if (this.#city) this.#leave(EXIT_INTERRUPTED);
-    else this.#starting.abort();
-  }
-
-  #ask(want: 'stop' | 'detach'): void {
-    if (this.#want !== 'nothing') return;
-    this.#want = want;
-    this.#print(
-      want === 'stop'
-        ? 'Stopping the city. Ctrl-C again leaves what still runs to the next controller.'
-        : 'Ending; the sessions keep running and are adopted by the next controller.',
-    );
-    this.#act();
-  }
-
-  /** What is to be stopped must come up first: only then are the sessions of an earlier controller known. */
-  #act(): void {
-    const city = this.#city;
-    if (this.#want === 'detach' && !city) this.#starting.abort();
-    if (this.#want === 'nothing' || !city) return;
-    const work = this.#want === 'stop' ? city.stop() : city.detach();
-    work.catch((error: unknown) => this.#print(`gc start: ${messageOf(error)}`));
-  }
 }
 
 /** What happens in the city, one line each, for a person who watches a foreground controller. */

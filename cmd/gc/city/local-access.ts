@@ -13,7 +13,7 @@ import { systemIds } from '../../../internal/platform/ids.ts';
 import { gcHome } from '../../../internal/platform/paths.ts';
 import type { AttachPlan } from '../../../internal/runtime/provider.ts';
 import type { Context } from '../context.ts';
-import { agentProgram, hostCommand } from './own-programs.ts';
+import { agentProgram, providerPrograms } from './own-programs.ts';
 
 export interface LocalCity {
   readonly api: CityApi;
@@ -27,11 +27,7 @@ export function controllerPid(root: string): number | undefined {
 
 /** The city through its stores, for a command beside no controller. */
 export async function openLocalCity(root: string, context: Context): Promise<LocalCity> {
-  const parts = await openAsVisitor(
-    root,
-    context,
-    standardProviders({ hostCommand: hostCommand(context.self) }),
-  );
+  const parts = await openAsVisitor(root, context, standardProviders(providerPrograms(context.self)));
   const engine = new CityEngine(parts, {
     poke: () => undefined,
     trouble: (error) => context.err.write(`gc: ${messageOf(error)}\n`),
@@ -67,7 +63,7 @@ export async function openAttachPlan(
   context: Context,
   session: SessionView,
 ): Promise<{ readonly plan: AttachPlan; close(): Promise<void> }> {
-  const make = standardProviders({ hostCommand: hostCommand(context.self) });
+  const make = standardProviders(providerPrograms(context.self));
   const fromHere: MakeProvider = (name, facts) => {
     const env: Record<string, string | undefined> = { ...context.env };
     for (const key of PLACE_VARIABLES) env[key] = facts.env[key];

@@ -1,4 +1,4 @@
-export type CityTemplate = 'mayor' | 'team';
+export type CityTemplate = 'mayor' | 'team' | 'k8s';
 
 export interface NewCity {
   readonly name: string;
@@ -47,12 +47,13 @@ function cityYaml({ name, provider, template }: NewCity): string {
       : `  - name: ${agent}\n    depends_on: [mayor]`,
   );
   const always = agents.map((agent) => `  - { template: ${agent}, mode: always }`);
+  const session = template === 'k8s' ? IN_A_CLUSTER : '';
   return `# A city of coding agents. Check it with: gc config show --validate
 workspace:
   name: ${JSON.stringify(name)}
   # The agent program of every agent that names no other: claude, codex, gemini ...
   provider: ${provider}
-${provider === 'demo' ? DEMO_PROVIDER : ''}
+${provider === 'demo' ? DEMO_PROVIDER : ''}${session}
 # Each agent's prompt is in agents/<name>/prompt.template.md.
 agents:
 ${listed.join('\n')}
@@ -62,6 +63,20 @@ named_sessions:
 ${always.join('\n')}
 `;
 }
+
+const IN_A_CLUSTER = `
+# Each agent is a pod. What is set in the environment (GC_K8S_NAMESPACE, GC_K8S_IMAGE ...) wins.
+session:
+  provider: k8s
+  k8s:
+    namespace: gc
+    # Has the agent program, sh, git, tar and coreutils; deploy/Dockerfile makes one. Nodes must be able to pull it.
+    image: gc-agent:latest
+    cpu_request: 500m
+    mem_request: 1Gi
+    cpu_limit: "2"
+    mem_limit: 4Gi
+`;
 
 /** The file that the demo provider runs, in the city's folder. */
 export const DEMO_AGENT_FILE = 'demo-agent.mjs';

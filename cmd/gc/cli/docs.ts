@@ -7,7 +7,7 @@ This page is generated from the command table (\`npm run docs\`).
 - Every command takes \`--help\`. Commands that work on one city take \`--city <path>\`; without it the city is the one of
   \`GC_CITY\`, else the one found upward from the working directory, else the only registered one (said on stderr).
 - \`--json\` prints data as JSON, and errors as JSON on stderr: \`{"error": {"code", "command", "message", "next"}}\`.
-- Exit codes: 0 success, 1 failure, 3 another controller or supervisor runs already, 130 interrupted by Ctrl-C.
+- Exit codes: 0 success, 1 failure, 3 another controller or supervisor runs already, 4 the lease of the controller was lost, 130 interrupted by Ctrl-C.
 - At a terminal some commands print for a person; into a pipe they print plain lines that scripts can match. \`NO_COLOR\` is
   honoured. A reader that goes away (\`gc events --follow | head\`) is not an error.
 `;

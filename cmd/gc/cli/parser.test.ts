@@ -65,7 +65,7 @@ describe('wrong command lines', () => {
     [['statsu'], 'gc: unknown command "statsu"; did you mean "status"?'],
     [
       ['session'],
-      'gc session: missing subcommand (new, list, attach, peek, nudge, kill, suspend, wake, close, rename, logs, fork)',
+      'gc session: missing subcommand (new, list, attach, peek, nudge, pending, respond, interrupt, kill, suspend, wake, close, rename, logs, fork)',
     ],
     [['agent'], 'gc agent: missing subcommand (list, add, suspend, resume)'],
     [['session', 'lst'], 'gc session: unknown subcommand "lst"; did you mean "list"?'],

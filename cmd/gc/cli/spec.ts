@@ -51,6 +51,8 @@ export interface CommandSpec {
   readonly city?: boolean;
   /** It serves until it is told to end and then needs time: its signals are its own and never cut it short. */
   readonly serves?: (input: Input) => boolean;
+  /** What it started is its own to end: after Ctrl-C it has the time for that. */
+  readonly tidies?: boolean;
   readonly hidden?: boolean;
   /** Loads the module that does the work: nothing of it is loaded before. */
   readonly load: () => Promise<CommandRun>;

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import {
   type CaseOutcome,
   runServiceCase,
@@ -11,7 +10,7 @@ import { writeFileAtomic } from '../../../internal/platform/atomic-file.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import { openFarService } from '../conformance/far-service.ts';
-import { junitReport } from '../conformance/junit.ts';
+import { junitReport, junitTarget } from '../conformance/junit.ts';
 import { openOwnService } from '../conformance/own-service.ts';
 import type { Context } from '../context.ts';
 import { onePlainLine } from '../output/plain.ts';
@@ -41,10 +40,12 @@ interface Checked {
 export const runConformanceSessions: CommandRun = async (context, input) => {
   const cases = casesOf(input);
   if (input.flag('list')) return printList(context, cases);
+  const junit = junitTarget(context.cwd, input.text('junit'));
+  const forPeople = !context.json && junit?.kind !== 'stdout';
   const checked = await openChecked(context, input);
   const reports: ServiceReport[] = [];
   try {
-    if (!context.json) context.out.write(`${checked.title}\n`);
+    if (forPeople) context.out.write(`${checked.title}\n`);
     for (const each of cases) {
       context.signal.throwIfAborted();
       const began = context.clock.monotonic();
@@ -53,16 +54,18 @@ export const runConformanceSessions: CommandRun = async (context, input) => {
       const why = outcome.kind === 'not-applicable' ? reasonOf(outcome.missing, checked.missing) : '';
       const report = { name: each.name, proves: each.proves, outcome, took, why };
       reports.push(report);
-      if (!context.json) context.out.write(caseText(report));
+      if (forPeople) context.out.write(caseText(report));
     }
   } finally {
     await checked.close();
   }
-  const file = input.text('junit');
-  if (file !== undefined) {
-    await writeFileAtomic(resolve(context.cwd, file), junitReport('agentsessions.v1', reports), REPORT_MODE);
-  }
-  return conclude(context, checked.title, reports);
+  const xml = junitReport('agentsessions.v1', reports);
+  if (junit?.kind === 'file') await writeFileAtomic(junit.file, xml, REPORT_MODE);
+  const { out } = context;
+  if (junit?.kind === 'stdout') out.write(xml);
+  else if (context.json) out.write(dataText(checked.title, reports));
+  else out.write(numbersText(reports));
+  return countOf(reports, 'failed') > 0 ? 1 : 0;
 };
 
 function casesOf(input: Input): readonly ServiceCase[] {
@@ -122,19 +125,28 @@ function reasonOf(missing: readonly ServiceNeed[], reasons: Checked['missing']):
   return missing.map((need) => reasons.get(need) ?? `needs ${need}`).join('; ');
 }
 
-function conclude({ out, json }: Context, server: string, reports: readonly ServiceReport[]): number {
-  const of = (kind: CaseOutcome['kind']) => reports.filter(({ outcome }) => outcome.kind === kind).length;
-  const [passed, failed, other] = [of('passed'), of('failed'), of('not-applicable')];
-  if (json) {
-    const cases = reports.map(({ name, proves, outcome, took, why }) => ({
-      name,
-      proves,
-      ms: took,
-      result: outcome.kind,
-      ...(outcome.kind === 'failed' ? { reason: outcome.reason } : {}),
-      ...(outcome.kind === 'not-applicable' ? { missing: outcome.missing, reason: why } : {}),
-    }));
-    out.write(`${JSON.stringify({ server, passed, failed, not_applicable: other, cases }, null, 2)}\n`);
-  } else out.write(`\n${passed} passed, ${failed} failed, ${other} not applicable\n`);
-  return failed > 0 ? 1 : 0;
+const countOf = (reports: readonly ServiceReport[], kind: CaseOutcome['kind']): number =>
+  reports.filter(({ outcome }) => outcome.kind === kind).length;
+
+function numbersText(reports: readonly ServiceReport[]): string {
+  const count = (kind: CaseOutcome['kind']) => countOf(reports, kind);
+  return `\n${count('passed')} passed, ${count('failed')} failed, ${count('not-applicable')} not applicable\n`;
+}
+
+function dataText(server: string, reports: readonly ServiceReport[]): string {
+  const count = (kind: CaseOutcome['kind']) => countOf(reports, kind);
+  const cases = reports.map(({ name, proves, outcome, took, why }) => ({
+    name,
+    proves,
+    ms: took,
+    result: outcome.kind,
+    ...(outcome.kind === 'failed' ? { reason: outcome.reason } : {}),
+    ...(outcome.kind === 'not-applicable' ? { missing: outcome.missing, reason: why } : {}),
+  }));
+  const numbers = {
+    passed: count('passed'),
+    failed: count('failed'),
+    not_applicable: count('not-applicable'),
+  };
+  return `${JSON.stringify({ server, ...numbers, cases }, null, 2)}\n`;
 }

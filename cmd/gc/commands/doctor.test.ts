@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeCity, fakeCity } from '../testing/fake-city.ts';
@@ -45,6 +45,23 @@ it('says once which program is missing, and of how many agents', async () => {
   });
 });
 
+it('looks for the program that the provider of the city starts', async () => {
+  put('bin/claude', '#!/bin/sh\n', 0o755);
+  put(
+    'city.yaml',
+    `workspace: {name: fake, provider: claude}
+session: {provider: acp}
+agents: [{name: a}, {name: b, provider: cursor}]
+named_sessions: [{template: a, mode: always}]
+`,
+  );
+  const env = { PATH: join(city.root, 'bin'), GC_SESSION: 'acp' };
+  const message = (await reports(env))['agent-programs']?.message;
+  expect(message).toContain('"claude-code-acp" (provider "claude"): a');
+  const dry = await city.run(['start', '--dry-run'], { env });
+  expect(dry.out).toContain('claude-code-acp');
+});
+
 describe('checks of packs', () => {
   it('are called by binding and name, and their exit code says how it stands', async () => {
     put('city.yaml', CITY);
@@ -85,6 +102,23 @@ describe('checks of packs', () => {
     expect(ran.code).toBe(1);
     expect(ran.out).toContain('✓ t:where — rig\n');
     expect(ran.out).toContain('✗ tools:where:rig:api — rig api\n    hint: run it by hand: ');
+  });
+});
+
+it('fails a city that could start nothing, with what to do', async () => {
+  mkdirSync(join(city.root, 'bin'));
+  symlinkSync(process.execPath, join(city.root, 'bin/node'));
+  const provider = async (name: string) => {
+    put('city.yaml', `${CITY}session: {provider: '${name}'}\n`);
+    return (await reports({ PATH: join(city.root, 'bin') }))['provider'];
+  };
+  expect(await provider('exec:gc-session-screen')).toMatchObject({
+    level: 'fail',
+    message: expect.stringContaining('GNU screen is not installed'),
+  });
+  expect(await provider('exec:./none')).toMatchObject({
+    level: 'fail',
+    hint: expect.stringMatching(/^correct the path/),
   });
 });
 

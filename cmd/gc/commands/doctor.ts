@@ -1,7 +1,7 @@
 import { loadCity } from '../../../internal/config/load-city.ts';
 import type { CityStatus } from '../../../internal/controller/city-api.ts';
-import { limited } from '../../../internal/controller/limited.ts';
 import { messageOf } from '../../../internal/platform/errors.ts';
+import { limited } from '../../../internal/platform/limited.ts';
 import { cityRoot, withCityAt } from '../city/access.ts';
 import { agentProgram } from '../city/own-programs.ts';
 import type { CommandRun } from '../cli/spec.ts';

@@ -64,6 +64,28 @@ describe('gc init', () => {
     ).toEqual(['dog', 'mayor', 'worker-1', 'worker-2']);
   });
 
+  it.each(['k8s', 'kubernetes-cell'])(
+    'makes a city of pods with --template %s, whatever is on the PATH here',
+    async (template) => {
+      const ran = await init(['c', '--template', template], pathWith('codex'));
+      expect([ran.code, ran.err]).toEqual([0, '']);
+      const loaded = await loadCity(join(base, 'c'), { env: {} });
+      if (loaded.kind !== 'ok') throw new Error('it does not load');
+      expect(loaded.city.warnings).toEqual([]);
+      expect(loaded.city.session).toMatchObject({
+        provider: 'k8s',
+        k8s: { namespace: 'gc', image: 'gc-agent:latest', cpuLimit: '2', memLimit: '4Gi' },
+      });
+      expect(loaded.city.workspace.provider).toBe('claude');
+    },
+  );
+
+  it('names the templates when one is misspelled', async () => {
+    const ran = await init(['c', '--template', 'k8']);
+    expect([ran.code, ran.err]).toEqual([1, expect.stringContaining('did you mean "k8s"')]);
+    expect(existsSync(join(base, 'c'))).toBe(false);
+  });
+
   it('works in the folder it is called in, whatever its name', async () => {
     const odd = join(base, 'my "odd" city!');
     mkdirSync(odd);
@@ -86,7 +108,7 @@ describe('gc init', () => {
 
   it.each([
     [['--provider', 'claud'], 'unknown provider "claud"; did you mean "claude"?'],
-    [['--template', 'gastown'], 'unknown template "gastown" (expected one of: mayor, team)'],
+    [['--template', 'gastown'], 'unknown template "gastown" (expected one of: mayor, team, k8s)'],
     [['--name', '../x'], '"../x" cannot be the name of a city'],
   ])('refuses %j and writes nothing', async (argv, message) => {
     const ran = await init(['c', ...argv]);

@@ -63,8 +63,9 @@ function refuseConflicts(input: Input): void {
 }
 
 function initNew(context: Context, input: Input, root: string, name: string): number {
-  const provider = chooseProvider(context, input);
-  const files = cityFiles({ name, provider: provider.name, template: templateOf(input) });
+  const template = templateOf(input);
+  const provider = chooseProvider(context, input, template);
+  const files = cityFiles({ name, provider: provider.name, template });
   const entries = new Map<string, NewEntry>();
   if (provider.name === 'demo') {
     entries.set(DEMO_AGENT_FILE, { kind: 'file', content: demoAgent(context), keep: true });
@@ -127,16 +128,26 @@ function cityName(root: string, input: Input): string {
 function templateOf(input: Input): CityTemplate {
   const template = input.text('template') ?? 'mayor';
   if (template === 'mayor' || template === 'team') return template;
-  throw new UsageError(`unknown template "${template}" (expected one of: mayor, team)`);
+  if (CLUSTER_NAMES.includes(template)) return 'k8s';
+  const known = ['mayor', 'team', 'k8s'];
+  throw new UsageError(
+    `unknown template "${template}"${didYouMean(template, known)} (expected one of: ${known.join(', ')})`,
+  );
 }
+
+/** Source of the longer ones: Gas City's names of its cluster profile. */
+const CLUSTER_NAMES: readonly string[] = ['k8s', 'k8s-cell', 'kubernetes', 'kubernetes-cell'];
+
+/** What the image that comes with the program has; the PATH of this machine says nothing about it. */
+const IMAGE_PROVIDER = 'claude';
 
 interface ChosenProvider {
   readonly name: string;
-  readonly how: 'asked' | 'found' | 'nothing-found';
+  readonly how: 'asked' | 'found' | 'in-the-image' | 'nothing-found';
 }
 
 /** The one that was asked for, else the first known program on the PATH, else the demo agent. */
-function chooseProvider(context: Context, input: Input): ChosenProvider {
+function chooseProvider(context: Context, input: Input, template: CityTemplate): ChosenProvider {
   const known = [...BUILTIN_PRESET_NAMES, 'demo'];
   const asked = input.text('provider');
   if (asked !== undefined) {
@@ -145,6 +156,7 @@ function chooseProvider(context: Context, input: Input): ChosenProvider {
       `unknown provider "${asked}"${didYouMean(asked, known)} (expected one of: ${known.join(', ')})`,
     );
   }
+  if (template === 'k8s') return { name: IMAGE_PROVIDER, how: 'in-the-image' };
   const found = Object.entries(BUILTIN_PRESETS).find(
     ([name, spec]) => findProgram(context.env, spec.pathCheck ?? spec.command ?? name) !== undefined,
   );

@@ -10,9 +10,9 @@ import { isUp, shellWord, targetOf } from '../output/words.ts';
 
 export const runSessionAttach: CommandRun = (context, input) => {
   const target = input.arg('session');
-  assertTerminal(context);
   return withCity(context, async (city) => {
     const session = await city.api.session(target);
+    assertTerminal(context, session);
     return attachTo(context, city, await awake(context, city, session));
   });
 };
@@ -37,7 +37,7 @@ async function awake(context: Context, city: CityHandle, session: SessionView): 
 
 /** Connects the person's terminal to the session; the exit code is 0 however they leave. */
 export async function attachTo(context: Context, city: CityHandle, session: SessionView): Promise<number> {
-  assertTerminal(context);
+  assertTerminal(context, session);
   const { openAttachPlan } = await import('../city/local-access.ts');
   const { plan, close } = await openAttachPlan(city.root, context, session);
   try {
@@ -79,9 +79,10 @@ function report(context: Context, session: SessionView, end: AttachEnd): number 
   }
 }
 
-function assertTerminal(context: Context): void {
-  if (context.stdinIsTTY() && context.out.isTTY) return;
+/** An agent without a terminal is refused for that, wherever it is asked for. */
+function assertTerminal(context: Context, session: SessionView): void {
+  if (session.transport === 'acp' || (context.stdinIsTTY() && context.out.isTTY)) return;
   throw new GcError('not-a-terminal', 'attach needs a terminal for its input and output', {
-    next: 'gc session peek <session> shows the screen without one',
+    next: `gc session peek ${shellWord(targetOf(session))}`,
   });
 }

@@ -42,6 +42,14 @@ export const runSessionPeek: CommandRun = async (context, input) => {
   return 0;
 };
 
+export const runSessionInterrupt: CommandRun = (context, input) =>
+  act(
+    context,
+    input,
+    (api, target) => api.interrupt(target),
+    (session) => `Session ${session.id} interrupted.`,
+  );
+
 export const runSessionKill: CommandRun = (context, input) =>
   act(
     context,
@@ -63,7 +71,7 @@ export const runSessionWake: CommandRun = (context, input) =>
   act(
     context,
     input,
-    (api, target) => api.wake(target),
+    (api, target) => api.wake(target, input.flag('force') ? { force: true } : {}),
     (session) => `Session ${session.id}: wake requested.`,
   );
 

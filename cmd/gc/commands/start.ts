@@ -61,6 +61,6 @@ async function phaseOf(context: Context, root: string, acted: boolean): Promise<
 
 function cityFailed(report: CityReport): GcError {
   return new GcError('city-failed', `the city does not start: ${report.error ?? 'the reason is not known'}`, {
-    next: 'gc config show --validate, gc supervisor logs; the supervisor keeps trying',
+    next: `${report.next ?? 'gc config show --validate, gc supervisor logs'}; the supervisor keeps trying`,
   });
 }

@@ -12,7 +12,7 @@ export const runStop: CommandRun = async (context, input) => {
   const reply = await stopCity(context, root);
   if (context.json) context.out.write(`${JSON.stringify(reply, null, 2)}\n`);
   else context.out.write(stopText(reply));
-  if (reply.left.length > 0) throw leftBehind(reply);
+  if (reply.left.length > 0 || reply.reason !== undefined) throw leftBehind(reply);
   return 0;
 };
 
@@ -35,12 +35,18 @@ export async function stopCity(context: Context, root: string): Promise<StopRepl
 }
 
 function stopText(reply: StopReply): string {
-  if (reply.left.length > 0) return '';
+  if (reply.left.length > 0 || reply.reason !== undefined) return '';
   const n = reply.stopped.length;
   return n === 0 ? 'City stopped.\n' : `City stopped. ${n} session${n === 1 ? '' : 's'} ended.\n`;
 }
 
 function leftBehind(reply: StopReply): GcError {
+  if (reply.reason !== undefined) {
+    const believed = reply.left.length === 0 ? 'its sessions, if any' : reply.left.join(', ');
+    return new GcError('stop-incomplete', `no session was ended (${believed}): ${reply.reason}`, {
+      next: 'the controller has ended; mend that, then gc start, or gc stop to end what is left',
+    });
+  }
   return new GcError('stop-incomplete', `could not end: ${reply.left.join(', ')}`, {
     next: 'gc doctor, then gc stop once more',
   });

@@ -10,8 +10,15 @@ beforeEach(async () => {
 });
 afterEach(() => city.close());
 
-async function watch(options: { isTTY?: boolean; signal?: AbortSignal; phase?: () => Promise<string> } = {}) {
-  const { base, printed } = testContext({ ...options, env: city.env });
+interface Watch {
+  readonly isTTY?: boolean;
+  readonly signal?: AbortSignal;
+  readonly phase?: () => Promise<string>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+async function watch(options: Watch = {}) {
+  const { base, printed } = testContext({ ...options, env: { ...city.env, ...options.env } });
   const context = { ...base, cityOption: undefined, json: false, commands: [] };
   const code = await watchStart(context, city.root, options.phase ?? (async () => '')).catch(
     (error: Error) => error,
@@ -39,6 +46,17 @@ describe('watching a start', () => {
       'City started under supervisor.',
     ]);
     expect(out).toContain('gc session attach mayor   sit down at its terminal (leave with Ctrl-b d)\n');
+  });
+
+  it.each([
+    [{ GC_SESSION: 'subprocess' }, 'GC_SESSION=subprocess is not used: sessions live in tmux'],
+    [{ GC_SESSION: 'tmux' }, ''],
+    [{}, ''],
+  ])('says that a choice is not followed while sessions live elsewhere: %j', async (env, said) => {
+    city.api.statusesToCome = [done];
+    const { out } = await watch({ env });
+    const notices = out.split('\n').filter((line) => line.includes('is not used'));
+    expect(notices).toEqual(said === '' ? [] : [expect.stringContaining(said)]);
   });
 
   it('waits until the city has begun to run: its first list may be empty', async () => {

@@ -4,6 +4,7 @@ import { apiSocketPath } from '../../../internal/controller/control-socket-clien
 import { GcError } from '../../../internal/platform/errors.ts';
 import { isUnreachable } from '../city/access.ts';
 import type { Context } from '../context.ts';
+import { onePlainLine } from '../output/plain.ts';
 import {
   countText,
   failedCommands,
@@ -19,6 +20,8 @@ import {
 const POLL_MS = 150;
 /** Not a limit of the whole start: only of a time in which nothing moved. */
 const NO_PROGRESS_TIMEOUT_MS = 120_000;
+/** What cannot be told for so long is not only slow: the runtime itself is out of reach. */
+const UNTOLD_TIMEOUT_MS = 5_000;
 
 /**
  * Shows how the sessions of a city come up and ends when each is up, waits for a person or has failed. Exit code 0
@@ -34,6 +37,7 @@ export async function watchStart(
   const screen = new StartScreen(context);
   let key = '';
   let movedAt = context.clock.monotonic();
+  let toldAt = context.clock.monotonic();
   let hasBegun = false;
   for (;;) {
     // Asked before the list of sessions: a list from before the beginning says nothing.
@@ -45,9 +49,11 @@ export async function watchStart(
     const seen = picture?.key ?? waitsFor;
     if (seen !== key) movedAt = now;
     key = seen;
+    if (!picture || !hasBegun || !isUntold(picture)) toldAt = now;
     if (status && picture) screen.show(status, picture);
     if (context.signal.aborted) return screen.leave();
     if (status && picture?.settled && hasBegun) return screen.finish(status, picture);
+    if (status && picture && now - toldAt > UNTOLD_TIMEOUT_MS) return screen.untold(status, picture);
     if (now - movedAt > NO_PROGRESS_TIMEOUT_MS) return screen.giveUp(status, picture);
     try {
       await context.clock.sleep(POLL_MS, context.signal);
@@ -70,6 +76,20 @@ async function statusOrUndefined(api: HttpCityApi): Promise<CityStatus | undefin
 const isSettled = (row: StartRow): boolean =>
   row.stage !== 'pending' && row.stage !== 'starting' && row.stage !== 'unknown';
 
+/** Nothing else is waited for than what nobody can tell. */
+function isUntold({ rows }: StartPicture): boolean {
+  const open = rows.filter((row) => !isSettled(row));
+  return open.length > 0 && open.every((row) => row.stage === 'unknown');
+}
+
+/** A choice that is not followed is said: nobody finds it by looking for it elsewhere. */
+function unusedChoice({ provider }: CityStatus, env: Context['env']): string {
+  const chosen = env['GC_SESSION'] ?? '';
+  const isInside = (env['GC_SESSION_NAME'] ?? '') !== '';
+  if (chosen === '' || isInside || chosen === provider.name) return '';
+  return `GC_SESSION=${onePlainLine(chosen)} is not used: sessions live in ${provider.name} (gc stop, then gc start)\n`;
+}
+
 /** The lines of one start: drawn again at a terminal, printed once each into a pipe. */
 class StartScreen {
   readonly #context: Context;
@@ -85,7 +105,8 @@ class StartScreen {
 
   show(status: CityStatus, picture: StartPicture): void {
     const { out } = this.#context;
-    if (!this.#headerShown) out.write(`${startHeader(status, out.style)}\n`);
+    if (!this.#headerShown)
+      out.write(`${startHeader(status, out.style)}\n${unusedChoice(status, this.#context.env)}`);
     this.#headerShown = true;
     if (out.isTTY) this.#redraw(picture.rows);
     else this.#printSettled(picture.rows.filter(isSettled), picture.rows);
@@ -116,6 +137,16 @@ class StartScreen {
     }
     throw new GcError('start-stalled', `nothing moved for ${NO_PROGRESS_TIMEOUT_MS / 1_000}s`, {
       next: 'gc status, gc explain <session>, gc supervisor logs',
+    });
+  }
+
+  untold(status: CityStatus, picture: StartPicture): number {
+    const { out } = this.#context;
+    if (!out.isTTY) this.#printSettled(picture.rows.filter(isSettled), picture.rows);
+    out.write(`${countText(picture.rows)} Nothing is started or stopped meanwhile; the city keeps trying.\n`);
+    const why = status.sessions.find((session) => session.condition === 'unknown')?.detail;
+    throw new GcError('runtime-unknown', why ?? 'the sessions could not be looked at', {
+      next: 'mend that: the city goes on by itself. After a change of the environment: gc stop, then gc start',
     });
   }
 

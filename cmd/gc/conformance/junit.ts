@@ -1,12 +1,44 @@
-import type { CaseOutcome } from '../../../conformance/sessions-service/case.ts';
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { GcError } from '../../../internal/platform/errors.ts';
 
-interface JunitCase {
+/** How a case of any suite ended. */
+type CaseOutcome =
+  | { readonly kind: 'passed' | 'not-applicable' }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export interface JunitCase {
   readonly name: string;
   readonly outcome: CaseOutcome;
   /** Milliseconds. */
   readonly took: number;
   /** Of one that is not applicable. */
   readonly why: string;
+}
+
+export type JunitTarget = { readonly kind: 'stdout' } | { readonly kind: 'file'; readonly file: string };
+
+/**
+ * Where a report is to go, before anything runs for minutes. `-`: stdout.
+ * @throws GcError `report-folder` when no file can be written there
+ */
+export function junitTarget(cwd: string, asked: string | undefined): JunitTarget | undefined {
+  if (asked === undefined) return undefined;
+  if (asked === '-') return { kind: 'stdout' };
+  const file = resolve(cwd, asked);
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new GcError('report-folder', `--junit ${asked}: that is a folder, not a file`);
+  const folder = dirname(file);
+  try {
+    if (!statSync(folder).isDirectory()) throw new Error('no folder');
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    throw new GcError('report-folder', `--junit ${asked}: no file can be written in ${folder}`, {
+      cause: error,
+      next: `mkdir -p ${folder}`,
+    });
+  }
+  return { kind: 'file', file };
 }
 
 /** A run as the XML that build servers read. Source: the JUnit report format, as far as it is common to its readers. */

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { ConfigProblem } from '../../../internal/config/city.ts';
-import { resolvePreset } from '../../../internal/config/preset/resolve-preset.ts';
+import { agentPreset } from '../../../internal/controller/agent-transport.ts';
 import { messageOf } from '../../../internal/platform/errors.ts';
 import { findProgram } from '../city/find-program.ts';
 import { isCoreWord } from '../cli/first-word.ts';
@@ -66,18 +66,21 @@ const configNotes: Check = {
 
 const agentPrograms: Check = {
   name: 'agent-programs',
-  async run({ config, env }) {
+  async run({ config, env, status }) {
     if (config.kind !== 'ok')
       return warn('not checked: the city file has errors', 'gc config show --validate');
     const { city } = config;
+    const chosen = env['GC_SESSION'] || city.session.provider;
+    const place = { city, env, provider: status instanceof Error ? chosen : status.provider.name };
     const lookPath = (program: string) => findProgram(env, program);
     const found: string[] = [];
     const missing: string[] = [];
     const reasons = new Map<string, string[]>();
     for (const agent of city.agents) {
       try {
-        const preset = resolvePreset(city, agent, lookPath);
-        found.push(`${agent.qualifiedName}: ${preset.command}`);
+        const { preset, transport } = agentPreset(place, agent, lookPath);
+        const bridge = transport === 'acp' ? preset.acpCommand : '';
+        found.push(`${agent.qualifiedName}: ${bridge || preset.command}`);
       } catch (error) {
         const why = messageOf(error);
         missing.push(`${agent.qualifiedName}: ${why}`);

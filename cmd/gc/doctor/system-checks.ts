@@ -4,12 +4,13 @@ import { controllerOf } from '../../../internal/controller/city-lock.ts';
 import { apiSocketPath, controlSocketPath } from '../../../internal/controller/control-socket-client.ts';
 import { readRegisteredCities } from '../../../internal/controller/registry.ts';
 import { supervisorStatus } from '../../../internal/controller/supervisor-client.ts';
-import { messageOf } from '../../../internal/platform/errors.ts';
+import { GcError, messageOf } from '../../../internal/platform/errors.ts';
 import { gcHome } from '../../../internal/platform/paths.ts';
 import { openDatabase } from '../../../internal/platform/sqlite.ts';
 import { parseTmuxVersion } from '../../../internal/runtime/tmux/version.ts';
 import { findProgram } from '../city/find-program.ts';
 import { controllerLine, isUp, providerText } from '../output/words.ts';
+import { capabilities } from './capability-check.ts';
 import { type Check, fail, ok, warn } from './check.ts';
 import { outputOf } from './output-of.ts';
 
@@ -47,10 +48,15 @@ const tmux: Check = {
 
 const provider: Check = {
   name: 'provider',
-  async run({ status }) {
-    if (status instanceof Error) return fail(status.message, 'gc config show --validate, gc supervisor logs');
+  async run({ status, live }) {
+    if (status instanceof Error) {
+      const next = status instanceof GcError ? status.next : undefined;
+      return fail(status.message, next ?? 'gc config show --validate, gc supervisor logs');
+    }
     const details = [`chosen by: ${status.provider.chosen_by}`, ...status.problems];
     const problem = status.problems[0];
+    // Sessions of a running city go on meanwhile; one that does not run could start none.
+    if (problem !== undefined && !live) return fail(problem, 'repair that, then gc start', details);
     if (problem !== undefined) return warn(problem, 'gc events --since 1h shows when it began', details);
     return ok(providerText(status.provider), details);
   },
@@ -192,6 +198,7 @@ export const systemChecks: readonly Check[] = [
   node,
   tmux,
   provider,
+  capabilities,
   supervisor,
   controller,
   sockets,

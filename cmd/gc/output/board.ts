@@ -19,6 +19,8 @@ export interface BoardOptions {
 const LEAST_DETAIL_COLUMNS = 24;
 const LEAST_COLUMNS = 40;
 const NAME_SHARE = 0.35;
+/** An end so close before a start is why there is a start. */
+const JUST_ENDED_MS = 60_000;
 
 /** `gc status` for a person at a terminal: who works, who waits, who is stuck and what to type. */
 export function renderBoard(status: CityStatus, options: BoardOptions): string {
@@ -89,7 +91,7 @@ function renderRow(
   const word = padTo(conditionWord(session.condition), wordColumns);
   const indent = 2 + nameColumns + 3 + wordColumns + 2 + 4 + 3;
   const head = `  ${name}   ${tint(session, board.style)(word)}  ${sinceText.padStart(4)}   `;
-  const detail = detailOf(session);
+  const detail = inBrief(detailOf(session));
   const tail = typed(helpOf(session, board.now), board.gc);
   const room = board.columns - indent;
   if (tail === '') return [(head + cutTo(detail, room)).trimEnd()];
@@ -102,12 +104,16 @@ function renderRow(
   return [(head + cutTo(detail, room)).trimEnd(), ' '.repeat(below) + board.style.name(tail)];
 }
 
+/** A row has little room: what its condition says already is left away. */
+const inBrief = (detail: string): string =>
+  detail.replace(/^start failed: (?:acp handshake for "[^"]*": )?/, '');
+
 /** What is known about the session beyond its condition, in one line. */
 export function detailOf(session: SessionView): string {
   if (session.detail) {
     const detail = onePlainLine(session.detail);
     const isWaiting = session.condition === 'starting' && /^(its|an answer)\b/.test(detail);
-    return isWaiting ? `waits for ${detail}` : detail;
+    return (isWaiting ? `waits for ${detail}` : detail) + againText(session);
   }
   const exit = session.last_exit;
   const down = session.condition === 'backing-off' || session.condition === 'quarantined';
@@ -118,6 +124,14 @@ export function detailOf(session: SessionView): string {
   return session.title && session.title !== session.display_name ? onePlainLine(session.title) : '';
 }
 
+/** Why a session that came down a moment ago is being started once more. */
+function againText({ condition, last_exit: exit, since }: SessionView): string {
+  const ended = parseRfc3339(exit?.at);
+  const began = parseRfc3339(since);
+  if (condition !== 'starting' || !exit || ended === undefined || began === undefined) return '';
+  return began - ended < JUST_ENDED_MS ? ` (again, after ${describeExit(exit)})` : '';
+}
+
 /** The next command for a session that needs a person. */
 function helpOf(session: SessionView, now: number): string {
   const name = shellWord(session.display_name);
@@ -125,7 +139,7 @@ function helpOf(session: SessionView, now: number): string {
   const nextTry = next ? `next try ${next} · ` : '';
   switch (session.condition) {
     case 'waits':
-      return `gc session attach ${name}`;
+      return session.transport === 'acp' ? `gc session pending ${name}` : `gc session attach ${name}`;
     case 'backing-off':
       return `${nextTry}gc explain ${name}`;
     case 'quarantined':

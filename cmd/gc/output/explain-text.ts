@@ -52,7 +52,10 @@ function decisionLines(
   const why = wrapText(onePlainLine(decision.why), room).split('\n');
   const inputs = Object.entries(decision.inputs).map(([key, value]) => `${key}=${inputText(value)}`);
   const saw = inputs.length > 0 ? wrapText(`saw ${inputs.join(' ')}`, room).split('\n') : [];
-  const said = (decision.lines ?? []).map(onePlainLine).filter((line) => line !== '');
+  // What it said last may be the reason itself.
+  const said = (decision.lines ?? [])
+    .map(onePlainLine)
+    .filter((line) => line !== '' && !decision.why.includes(line));
   return [
     `  ${time}  ${padTo(decision.what, whatColumns)}  ${why[0] ?? ''}`.trimEnd(),
     ...why.slice(1).map((line) => blank + line),

@@ -50,6 +50,22 @@ describe('a start that goes well', () => {
   });
 });
 
+describe('a start of agents without a terminal', () => {
+  const { rows } = pictureOf(
+    aStatus([
+      aSession('coder', { transport: 'acp' }),
+      aSession('asker', { transport: 'acp', condition: 'waits', detail: 'Bash: touch x' }),
+    ]),
+  );
+
+  it('names no command that needs one', () => {
+    const told = [...lines(rows, 100), nextCommands(aStatus([]), rows, 'gc')].join('\n');
+    expect(told).not.toContain('attach');
+    expect(told).toContain('Bash: touch x  gc session pending asker');
+    expect(told).toContain('gc session peek coder');
+  });
+});
+
 describe('a start that has to wait', () => {
   const { rows, settled } = pictureOf(
     aStatus([
@@ -69,6 +85,15 @@ describe('a start that has to wait', () => {
     ]);
     expect(countText(rows)).toBe('1 of 4 running, 1 waits for you, 1 failed, 1 blocked.');
     expect(settled).toBe(true);
+  });
+
+  it('ends for those that the machine has no room for, and says what they need', () => {
+    const why = 'waits for memory: 1.2 GB free of 16 GB, needs 2 GB';
+    const picture = pictureOf(aStatus([aSession('mayor', { condition: 'starting', detail: why })]));
+    expect(lines(picture.rows, 100).map((line) => line.split(/ {2,}/).slice(1))).toEqual([
+      ['mayor', 'blocked', why],
+    ]);
+    expect(picture.settled).toBe(true);
   });
 
   it('fits 60 columns, reasons and commands whole', () => {

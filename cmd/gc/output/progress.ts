@@ -1,3 +1,4 @@
+import { saysRoomWait } from '../../../internal/controller/admission.ts';
 import type { CityStatus, SessionView } from '../../../internal/controller/city-api.ts';
 import { shortDuration } from '../../../internal/platform/duration.ts';
 import { typed } from '../city/invocation.ts';
@@ -15,6 +16,8 @@ export interface StartRow {
   readonly stage: StartStage;
   readonly tookMs: number | undefined;
   readonly note: string;
+  /** There is a terminal to sit down at. */
+  readonly hasTerminal: boolean;
 }
 
 export interface StartPicture {
@@ -56,6 +59,7 @@ function ownStage(session: SessionView): StartStage {
       // Wanted, and yet not even tried: it cannot be started as it is written.
       return session.detail ? 'failed' : 'pending';
     case 'starting':
+      if (saysRoomWait(session.detail)) return 'blocked';
       return /^(after |waits for its turn)/.test(session.detail ?? '') ? 'pending' : 'starting';
     case 'unknown':
       return 'unknown';
@@ -75,6 +79,7 @@ function rowOf(session: SessionView, own: StartStage, stuck: ReadonlySet<string>
     stage,
     tookMs: session.started_ms,
     note: noteOf(session, stage, blocker),
+    hasTerminal: session.transport !== 'acp',
   };
 }
 
@@ -86,7 +91,7 @@ function noteOf(session: SessionView, stage: StartStage, blocker: string | undef
     case 'pending':
       return after;
     case 'blocked':
-      return `needs ${blocker}, which failed`;
+      return blocker === undefined ? detailOf(session) : `needs ${blocker}, which failed`;
     case 'starting':
     case 'unknown':
     case 'waits':
@@ -116,7 +121,7 @@ export function startHeader(status: CityStatus, style: Style): string {
   return `city ${style.bold(status.city_name)}   ${providerText(status.provider)}`;
 }
 
-const MOST_NOTE_LINES = 4;
+const MOST_NOTE_LINES = 8;
 
 /**
  * One session's lines: one, or more where the reason of a failure or a question needs them. `waitedMs`: how long it has
@@ -136,7 +141,8 @@ export function startLines(
   const head = `  ${name}  ${tint(row.stage, style)(word)}${rest}   `;
   const indent = 2 + nameColumns + 2 + widthOf(word) + rest.length + 3;
   const room = Math.max(LEAST_NOTE_COLUMNS, columns - indent);
-  const help = row.stage === 'waits' ? typed(`gc session attach ${shellWord(row.name)}`, gc) : '';
+  const answer = row.hasTerminal ? 'attach' : 'pending';
+  const help = row.stage === 'waits' ? typed(`gc session ${answer} ${shellWord(row.name)}`, gc) : '';
   const notes = isEnd(row.stage) && row.stage !== 'ready' ? wrapped(row.note, room) : [cutTo(row.note, room)];
   const beside = widthOf(notes[0] ?? '') + 2 + widthOf(help) <= room;
   if (help !== '' && notes.length === 1 && beside) {
@@ -212,12 +218,20 @@ export function failedCommands(rows: readonly StartRow[], gc: string): string {
 
 /** The commands that a person will want next. */
 export function nextCommands(status: CityStatus, rows: readonly StartRow[], gc: string): string {
-  const session = shellWord(rows.find((row) => row.stage === 'ready')?.name ?? rows[0]?.name ?? '<session>');
+  const row = rows.find(({ stage }) => stage === 'ready') ?? rows[0];
+  const session = shellWord(row?.name ?? '<session>');
+  const look =
+    row?.hasTerminal === false
+      ? ([`gc session peek ${session}`, 'read its conversation'] as const)
+      : ([
+          `gc session attach ${session}`,
+          `sit down at its terminal (${leaveHint(status.provider)})`,
+        ] as const);
   return commandLines(
     [
       ['gc status', 'who works, who waits for you'],
       [`gc nudge ${session} "hello"`, 'say something'],
-      [`gc session attach ${session}`, `sit down at its terminal (${leaveHint(status.provider)})`],
+      look,
       ['gc stop', 'end the city'],
     ],
     gc,

@@ -24,8 +24,8 @@ const init: CommandSpec = {
     {
       name: 'template',
       value: 'template',
-      summary: 'mayor: one agent; team: a mayor and two workers',
-      completes: ['mayor', 'team'],
+      summary: 'mayor: one agent; team: a mayor and two workers; k8s: a mayor as a pod',
+      completes: ['mayor', 'team', 'k8s'],
     },
     {
       name: 'from',
@@ -66,7 +66,10 @@ const start: CommandSpec = {
     { command: 'gc start --dry-run', explains: 'which sessions would start; nothing is touched' },
     { command: 'gc start --foreground', explains: 'under a service manager of your own, or in a container' },
   ],
-  exits: [{ code: 3, when: 'another controller runs this city' }],
+  exits: [
+    { code: 3, when: 'another controller runs this city' },
+    { code: 4, when: 'the lease that GC_K8S_LEASE names was lost to another controller' },
+  ],
   serves: (input) => input.flag('foreground'),
   city: true,
   load: async () => (await import('../commands/start.ts')).runStart,
@@ -98,9 +101,13 @@ const status: CommandSpec = {
   path: 'status',
   summary: 'Show who works, who waits for you and who is in trouble.',
   args: [CITY_PATH],
-  options: [JSON_OPTION],
+  options: [
+    { name: 'resources', summary: 'memory and processor time of each session, measured now; the machine' },
+    JSON_OPTION,
+  ],
   examples: [
     { command: 'gc status', explains: 'the board' },
+    { command: 'gc status --resources', explains: 'who takes how much of the machine' },
     { command: 'gc status --json', explains: 'the same as data' },
   ],
   city: true,

@@ -4,24 +4,39 @@ const provider: CommandSpec = {
   path: 'conformance provider',
   summary: 'Run the provider contract against an implementation.',
   details:
-    'Starts real sessions in a private scratch folder (and, for tmux, on a private server) and removes them. The same ' +
-    'cases are part of the tests of this program.',
+    'Starts real sessions in a private scratch folder (for tmux, on a private server; for k8s, in the namespace and with ' +
+    'the image of the environment) and removes them. What a provider does not offer is not applicable and no failure; ' +
+    'docs/capabilities.md says who offers what, docs/conformance.md how to judge a provider of your own.',
   args: [
     {
       name: 'provider',
-      summary: 'tmux, subprocess or fake',
-      completes: ['tmux', 'subprocess', 'fake'],
+      summary: 'tmux, subprocess, acp, k8s, exec:<script> or fake',
+      completes: ['tmux', 'subprocess', 'acp', 'k8s', 'exec:', 'fake'],
     },
   ],
   options: [
     { name: 'only', value: 'text', summary: 'only cases whose name contains this' },
-    { name: 'list', summary: 'print the cases and what each proves; run nothing' },
+    { name: 'list', summary: 'print the cases, what each needs and proves; run nothing' },
+    { name: 'requires', value: 'abilities', summary: 'fail when one of these is not offered: attach,watch' },
+    { name: 'without', value: 'abilities', summary: 'do not judge by these' },
+    { name: 'at-once', value: 'count', summary: 'cases at the same time', default: '4' },
+    {
+      name: 'junit',
+      value: 'file',
+      summary: 'also write a JUnit report; -: to stdout, and nothing else',
+      completes: 'path',
+    },
     JSON_OPTION,
   ],
   examples: [
     { command: 'gc conformance provider tmux', explains: 'all cases; exit code 1 when one fails' },
     { command: 'gc conformance provider subprocess --only nudge', explains: 'some of them' },
+    {
+      command: 'gc conformance provider exec:./my-sessions --requires messages',
+      explains: 'a script of your own',
+    },
   ],
+  tidies: true,
   load: async () => (await import('../commands/conformance.ts')).runConformanceProvider,
 };
 
@@ -37,7 +52,12 @@ const sessions: CommandSpec = {
     { name: 'registry', value: 'address', summary: 'its listener for operators' },
     { name: 'only', value: 'text', summary: 'only cases whose name contains this' },
     { name: 'list', summary: 'print the cases and what each proves; run nothing' },
-    { name: 'junit', value: 'file', summary: 'also write a JUnit report', completes: 'path' },
+    {
+      name: 'junit',
+      value: 'file',
+      summary: 'also write a JUnit report; -: to stdout, and nothing else',
+      completes: 'path',
+    },
     {
       name: 'token-file',
       value: 'file',
@@ -53,6 +73,7 @@ const sessions: CommandSpec = {
       explains: 'exit code 1 when a case fails',
     },
   ],
+  tidies: true,
   load: async () => (await import('../commands/conformance-sessions.ts')).runConformanceSessions,
 };
 

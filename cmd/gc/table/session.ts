@@ -1,6 +1,6 @@
 import { type ArgSpec, type CommandSpec, type GroupSpec, JSON_OPTION } from '../cli/spec.ts';
 import { sessionFork } from './log.ts';
-import { sessionNudge } from './talk.ts';
+import { sessionNudge, sessionPending, sessionRespond } from './talk.ts';
 
 const SESSION: ArgSpec = {
   name: 'session',
@@ -17,6 +17,7 @@ const create: CommandSpec = {
     { name: 'alias', value: 'name', summary: 'how people call it' },
     { name: 'title', value: 'text', summary: 'what it is for' },
     { name: 'no-attach', summary: 'only start it' },
+    { name: 'force', summary: 'start it even if the machine is short of memory or processors' },
     JSON_OPTION,
   ],
   examples: [
@@ -71,6 +72,17 @@ const peek: CommandSpec = {
   load: async () => (await import('../commands/session.ts')).runSessionPeek,
 };
 
+const interrupt: CommandSpec = {
+  path: 'session interrupt',
+  summary: 'Have an agent leave what it does now; it lives on.',
+  details:
+    'At a terminal this is Ctrl-C; over ACP the turn is cancelled and open questions are taken back. One that is known to be idle is left alone, with an error.',
+  args: [SESSION],
+  examples: [{ command: 'gc session interrupt worker-1', explains: 'then tell it what to do instead' }],
+  city: true,
+  load: async () => (await import('../commands/session.ts')).runSessionInterrupt,
+};
+
 const kill: CommandSpec = {
   path: 'session kill',
   summary: "End an agent's processes; the controller starts it again by its rules.",
@@ -93,6 +105,7 @@ const wake: CommandSpec = {
   path: 'session wake',
   summary: 'Clear holds, back-off and quarantine of a session and try at once.',
   args: [SESSION],
+  options: [{ name: 'force', summary: 'start it even if the machine is short of memory or processors' }],
   examples: [{ command: 'gc session wake worker-1', explains: 'after the cause was repaired' }],
   city: true,
   load: async () => (await import('../commands/session.ts')).runSessionWake,
@@ -140,5 +153,21 @@ export const sessionGroup: GroupSpec = {
   heading: 'Sessions',
   summary: 'Start, see, steer and end sessions.',
   bare: 'error',
-  commands: [create, list, attach, peek, sessionNudge, kill, suspend, wake, close, rename, logs, sessionFork],
+  commands: [
+    create,
+    list,
+    attach,
+    peek,
+    sessionNudge,
+    sessionPending,
+    sessionRespond,
+    interrupt,
+    kill,
+    suspend,
+    wake,
+    close,
+    rename,
+    logs,
+    sessionFork,
+  ],
 };

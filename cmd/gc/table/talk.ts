@@ -55,6 +55,65 @@ export const sessionNudge: CommandSpec = {
   load: async () => (await import('../commands/nudge.ts')).runNudge,
 };
 
+const PENDING = {
+  args: [
+    {
+      name: 'session',
+      summary: 'name, alias or id of a session; without it all of them',
+      optional: true,
+      completes: 'session',
+    },
+  ],
+  options: [JSON_OPTION],
+  details:
+    'Permissions that agents want and other questions that wait on their screens or in their protocols. What an agent ' +
+    'program answers by itself, or is told to, is not among them.',
+  exits: [{ code: 1, when: 'some session could not be looked at' }],
+  city: true,
+  load: async () => (await import('../commands/questions.ts')).runPending,
+} satisfies Partial<CommandSpec>;
+
+const pending: CommandSpec = {
+  ...PENDING,
+  path: 'pending',
+  summary: 'Show what agents ask you.',
+  examples: [{ command: 'gc pending', explains: 'who waits, for what, and how it is answered' }],
+};
+
+export const sessionPending: CommandSpec = {
+  ...PENDING,
+  path: 'session pending',
+  summary: 'Show what agents ask you (as `gc pending`).',
+  examples: [{ command: 'gc session pending mayor', explains: 'of one session' }],
+};
+
+export const sessionRespond: CommandSpec = {
+  path: 'session respond',
+  summary: 'Answer what an agent asks.',
+  details:
+    'The first answer counts; a later one, also of somebody else, is told that it came too late. An agent cannot answer ' +
+    'for itself: the command is refused inside a session. The log says who answered.',
+  args: [
+    {
+      name: 'session',
+      summary: 'name, alias or id of a session, or the id of its question',
+      completes: 'session',
+    },
+    {
+      name: 'choice',
+      summary: 'the number of an option, its words or their beginning; or approve, deny',
+      variadic: true,
+    },
+  ],
+  options: [JSON_OPTION],
+  examples: [
+    { command: 'gc session respond reviewer 1', explains: 'the first choice' },
+    { command: 'gc session respond reviewer deny', explains: 'whatever its number is' },
+  ],
+  city: true,
+  load: async () => (await import('../commands/questions.ts')).runRespond,
+};
+
 const QUEUE_SESSION: ArgSpec = {
   name: 'session',
   summary: 'name, alias or id of a session; without it the one this runs in',
@@ -153,5 +212,5 @@ export const talkGroup: GroupSpec = {
   heading: 'Agents at work',
   summary: '',
   bare: 'help',
-  commands: [nudge, nudgeStatus, nudgeDrain, nudgePoll, explain, events],
+  commands: [nudge, nudgeStatus, nudgeDrain, nudgePoll, pending, explain, events],
 };

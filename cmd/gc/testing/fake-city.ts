@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serveCity } from '../../../internal/api/http/city-server.ts';
 import type {
+  AnswerRequest,
   CityApi,
   CityStatus,
   HandoffRequest,
@@ -10,6 +11,7 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
+  OpenQuestions,
   SessionView,
   TakenMark,
   TakenNudges,
@@ -24,7 +26,7 @@ import type { Environment } from '../../../internal/platform/paths.ts';
 import type { Sink } from '../context.ts';
 import { createStyle } from '../output/style.ts';
 import { type BaseContext, runProgram } from '../program.ts';
-import { ago, aSession, aStatus } from './status-fixtures.ts';
+import { ago, aResources, aSession, aStatus } from './status-fixtures.ts';
 
 const QUIET: Log = {
   debug: () => undefined,
@@ -68,6 +70,11 @@ export class FakeCityApi implements CityApi {
       next: 'gc session list',
     });
   }
+  /** What it was told to do whatever the machine says. */
+  readonly forced: string[] = [];
+  async resources() {
+    return aResources();
+  }
   async newSession({ template }: { template: string }) {
     return aSession(template, { condition: 'starting' });
   }
@@ -105,10 +112,24 @@ export class FakeCityApi implements CityApi {
     await this.session(target);
     return this.queue;
   }
+  questionsNow: OpenQuestions = { items: [], unknown: [] };
+  readonly answers: { readonly target: string; readonly request: AnswerRequest }[] = [];
+  async questions(target?: string) {
+    if (target !== undefined) await this.session(target);
+    return this.questionsNow;
+  }
+  async answer(target: string, request: AnswerRequest) {
+    const { display_name } = await this.session(target);
+    this.answers.push({ target, request });
+    return { session: display_name, request_id: request.request_id ?? 'q1', choice: request.action };
+  }
   async peek(target: string) {
     await this.session(target);
     await this.onPeek();
     return this.peeked;
+  }
+  interrupt(target: string) {
+    return this.session(target);
   }
   kill(target: string) {
     return this.session(target);
@@ -116,7 +137,8 @@ export class FakeCityApi implements CityApi {
   suspend(target: string) {
     return this.session(target);
   }
-  wake(target: string) {
+  wake(target: string, options: { readonly force?: boolean } = {}) {
+    if (options.force) this.forced.push(target);
     return this.session(target);
   }
   close(target: string) {

@@ -1,4 +1,5 @@
 import type { CityStatus, SessionView } from '../../../internal/controller/city-api.ts';
+import type { CityResources } from '../../../internal/controller/city-resources.ts';
 import { createStyle } from '../output/style.ts';
 
 /** Noon, in the fixtures. */
@@ -25,6 +26,7 @@ export function aSession(name: string, over: Partial<SessionView> = {}): Session
     sleep_reason: '',
     provider: 'tmux',
     command: 'claude',
+    transport: '',
     work_dir: '/home/u/city',
     session_key: '',
     resume_flag: '',
@@ -74,5 +76,33 @@ export function aStatus(sessions: readonly SessionView[], over: Partial<CityStat
     },
     problems: [],
     ...over,
+  };
+}
+
+/** A machine with two sessions, one of them in a cluster. */
+export function aResources(): CityResources {
+  return {
+    machine: { memory_free: 6 * 2 ** 30, memory_total: 16 * 2 ** 30, load: [1.24, 0.9, 0.5], cores: 8 },
+    limits: { max_load_per_core: 0, min_free_memory: 2 * 2 ** 30, memory_per_session: 0 },
+    sessions: [
+      {
+        id: 'gc-1',
+        display_name: 'mayor',
+        session_name: 'mayor',
+        elsewhere: false,
+        memory: 412 * 2 ** 20,
+        cpu_ms: 61_000,
+        cpu_share: 0.304,
+        processes: 3,
+      },
+      {
+        id: 'gc-2',
+        display_name: 'worker-1',
+        session_name: 'worker-1',
+        elsewhere: true,
+        problem: 'not measured yet',
+      },
+    ],
+    total: { memory: 412 * 2 ** 20, cpu_share: 0.304, processes: 3 },
   };
 }
