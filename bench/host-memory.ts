@@ -99,7 +99,7 @@ async function measureHostMemory(sessions: number): Promise<HostMemory> {
 }
 
 /** The built host when there is one: it is what people run. */
-function hostCommand(): readonly string[] {
+export function hostCommand(): readonly string[] {
   const built = fileURLToPath(new URL('../dist/host.js', import.meta.url));
   if (existsSync(built)) return nodeHostCommand(process.execPath, built);
   const source = fileURLToPath(new URL('../internal/runtime/host/main.ts', import.meta.url));

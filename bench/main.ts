@@ -1,9 +1,12 @@
 import { HAS_TMUX } from '../test/support/cities.ts';
+import { acpRows } from './acp-rows.ts';
 import { deathRows, idleRows, memoryRows, spawnRows, startRows } from './city-rows.ts';
 import { commandRows } from './command-rows.ts';
 import { configRows } from './config-rows.ts';
 import { decisionRows } from './decision-rows.ts';
+import { execRows } from './exec-rows.ts';
 import { hostMemoryRows } from './host-memory.ts';
+import { k8sRows } from './k8s-rows.ts';
 import { logRows } from './log-rows.ts';
 import { nudgeRows } from './nudge-rows.ts';
 import { printRows, type Row } from './row.ts';
@@ -16,6 +19,7 @@ const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Ro
   service: serviceRows,
   commands: commandRows,
   config: configRows,
+  exec: execRows,
   ...(HAS_TMUX
     ? {
         spawns: spawnRows,
@@ -31,6 +35,8 @@ const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Ro
   nudge: () => nudgeRows('subprocess'),
   memory: memoryRows,
   host: hostMemoryRows,
+  k8s: k8sRows,
+  acp: acpRows,
 };
 
 const wanted = process.argv.slice(2);

@@ -2,10 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderCliDocs } from '../cmd/gc/cli/docs.ts';
+import { renderCapabilities } from '../cmd/gc/conformance/capabilities-page.ts';
 import { groups } from '../cmd/gc/table/table.ts';
 import { cityJsonSchema } from '../internal/config/schema/schema-city.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 
 writeFileSync(join(docs, 'cli.md'), renderCliDocs(groups));
+writeFileSync(join(docs, 'capabilities.md'), renderCapabilities());
 writeFileSync(join(docs, 'city-schema.json'), `${JSON.stringify(cityJsonSchema(), null, 2)}\n`);

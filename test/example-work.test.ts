@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { PROVIDERS } from './support/cities.ts';
+import { mainly } from './support/cities.ts';
 import { pathWithout } from './support/path-without.ts';
 import { PROJECT_ROOT, type StatusJson, until, World } from './support/program.ts';
 
@@ -101,7 +101,7 @@ const isUp = (session: { readonly pid?: number } | undefined) => session?.pid !=
 const troubles = (events: readonly EventJson[]) =>
   events.filter(({ type }) => /crashed|quarantined|lost|failed/.test(type));
 
-describe.each(PROVIDERS)('lifecycle on $provider', ({ provider, available }) => {
+describe.each(mainly('subprocess'))('lifecycle on $provider', ({ provider, available }) => {
   const title = (text: string) => `${text}${available ? '' : ' (skipped: tmux is not installed)'}`;
 
   async function lifecycle(workSeconds: string) {
@@ -207,7 +207,7 @@ describe.each(PROVIDERS)('lifecycle on $provider', ({ provider, available }) => 
   );
 });
 
-describe.each(PROVIDERS)('swarm on $provider', ({ provider, available }) => {
+describe.each(mainly('tmux'))('swarm on $provider', ({ provider, available }) => {
   const title = (text: string) => `${text}${available ? '' : ' (skipped: tmux is not installed)'}`;
 
   async function swarm(): Promise<Town> {

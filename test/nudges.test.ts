@@ -2,13 +2,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { installAgent } from '../conformance/provider/agents.ts';
+import { rounds } from '../internal/platform/testing/campaign.ts';
 import { until, World } from './support/program.ts';
 
-const COUNT = 120;
+const COUNT = rounds(1_000, 48);
 const SENDERS = 4;
 const SESSIONS = ['a', 'b', 'c'];
-const KILL_AT = [30, 60, 90];
-const LIMIT_MS = 240_000;
+const KILL_AT = [1, 2, 3].map((quarter) => Math.round((COUNT * quarter) / 4));
+const LIMIT_MS = COUNT * 2_000;
 /** A status costs as much as a delivery. */
 const STATUS_PAUSE_MS = 1_000;
 /** Characters of the messages, in turn. */

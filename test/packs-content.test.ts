@@ -450,6 +450,12 @@ describe('hooks of agent programs', () => {
     expect([...commands].sort()).toEqual([...EVERY_TURN, ...ALWAYS].sort());
   });
 
+  it('let Gemini CLI hand off only when a person compresses: it says "auto" before every prompt', () => {
+    const file = join(overlay, 'gemini/.gemini/settings.json');
+    const { PreCompress } = JSON.parse(readFileSync(file, 'utf8')).hooks;
+    expect(PreCompress).toEqual([expect.objectContaining({ matcher: 'manual' })]);
+  });
+
   describe('run as a program runs them', () => {
     let city: ScratchCity;
     beforeEach(() => {

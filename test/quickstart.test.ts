@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { HAS_TMUX, PROVIDERS } from './support/cities.ts';
+import { HAS_TMUX, mainly } from './support/cities.ts';
 import { until, World } from './support/program.ts';
 import { PersonsTerminal } from './support/terminal.ts';
 
 let world: World;
 afterEach(() => world.dispose());
 
-describe.each(PROVIDERS)('the first minute on $provider', ({ provider, available }) => {
+describe.each(mainly('subprocess'))('the first minute on $provider', ({ provider, available }) => {
   it.runIf(available)(
     `a city comes up, answers and goes away${available ? '' : ' (skipped: tmux is not installed)'}`,
     async () => {

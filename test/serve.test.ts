@@ -224,7 +224,7 @@ describe('a controller in the foreground', () => {
   });
 
   it('LCK-04 killed at any point of its start, it starts again at once', async () => {
-    for (const [round, afterMs] of [20, 50, 80, 110, 140, 180, 220, 270, 330, 400].entries()) {
+    for (const [round, afterMs] of [30, 80, 130, 190, 260, 350].entries()) {
       const running = gc('start', '--foreground', city);
       await systemClock.sleep(afterMs);
       await kill(running.process, round % 3 === 1 ? 'SIGKILL' : 'SIGTERM');

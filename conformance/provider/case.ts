@@ -1,5 +1,7 @@
 import type { Provider } from '../../internal/runtime/provider.ts';
 import type { RuntimeConfig } from '../../internal/runtime/runtime-config.ts';
+import type { Ability } from './abilities.ts';
+import type { Agent } from './agents.ts';
 import type { Trial } from './trial.ts';
 
 /** One promise of the provider contract, as plain data, for every test runner and for `gc conformance`. */
@@ -14,24 +16,16 @@ export interface ProviderCase {
   run(trial: Trial): Promise<void>;
 }
 
-export type Ability =
-  /** Runs the command of a RuntimeConfig as real processes on this machine. */
-  | 'commands'
-  /** Gives the agent a terminal: nudge, peek and keys reach it. */
-  | 'terminal'
-  | 'observe'
-  | 'watch'
-  | 'idle'
-  /** `attach` answers a plan. */
-  | 'attach'
-  /** Start environment is readable as metadata. */
-  | 'env-as-meta'
-  /** Keeps every byte of a program that prints and exits at once. tmux 3.3a now and then drops the last ones. */
-  | 'drains-output'
-  /** Another provider object, as another process would have it, sees the same sessions. */
-  | 'shared';
-
-/** The implementation under test. */
+/**
+ * The implementation under test.
+ *
+ * The suite's agents are small programs of this machine that run in the work dir and leave what they saw in files there
+ * (agents.ts). Where agents run elsewhere, or do not speak through a terminal, the last four members translate:
+ * - an agent that speaks a protocol: `agent` answers the command of a server of it that records the same files;
+ * - an agent in a container: `agentFolder` is its work dir as seen from inside, `readAgentFile` reads there (through the
+ *   provider's own way of running a command), `letGo` makes the file `go` there.
+ * Cases never touch a work dir but through `Trial`: `readFile`, `readLines`, `readFacts`, `letGo`, `agentFolder`.
+ */
 export interface ProviderSubject {
   readonly title: string;
   readonly provider: Provider;
@@ -42,4 +36,12 @@ export interface ProviderSubject {
   config(): RuntimeConfig;
   /** For `shared`: a second provider object on the same sessions. The caller closes it. */
   second?(): Promise<Provider>;
+  /** The config's parts that run one of the suite's agents. Default: `installAgent`, which writes a program into `folder`, the work dir. */
+  agent?(agent: Agent, folder: string, name: string): Partial<RuntimeConfig>;
+  /** The work dir as the agent sees it. Default: the work dir. */
+  agentFolder?(name: string, workDir: string): string;
+  /** Text of a file that the agent wrote, `file` relative to its work dir; `undefined` while there is none. Default: read in the work dir. */
+  readAgentFile?(name: string, workDir: string, file: string): Promise<string | undefined>;
+  /** Tells a `ready` shell agent to go on: makes the file `go` in its work dir. */
+  letGo?(name: string, workDir: string): Promise<void>;
 }

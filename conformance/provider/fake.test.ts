@@ -1,6 +1,5 @@
+import { lacksOf } from '../../cmd/gc/conformance/declared.ts';
 import { testProvider } from './testing/run-suite.ts';
 import { fakeSubject } from './testing/subjects.ts';
 
-testProvider('fake', fakeSubject, {
-  lacks: ['commands', 'terminal', 'watch', 'idle', 'attach', 'shared', 'drains-output'],
-});
+testProvider('fake', fakeSubject, { lacks: lacksOf('fake') });

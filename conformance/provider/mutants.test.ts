@@ -21,14 +21,20 @@ describe.concurrent('a provider that is broken in one way', () => {
 
   for (const test of PROVIDER_CASES) {
     it(`is caught by ${test.name}`, async () => {
+      // What neither subject can do, the mutant can: in its broken way.
       double ??= fakeSubject();
-      const onDouble = test.needs.every((need) => double?.subject.offers.has(need));
+      const onDouble = test.needs.every((need) => double?.subject.offers.has(need) || need === 'usage');
       if (!onDouble) real ??= subprocessSubject();
       const { subject } = real && !onDouble ? real : double;
-      const mutant = MUTANTS[test.name]?.(subject.provider);
-      if (!mutant) throw new Error(`no mutant for ${test.name}`);
-      const result = await runCase(test, { ...subject, provider: mutant }, PATIENCE_MS);
-      expect(result.kind).toBe('failed');
+      const mutants = MUTANTS[test.name];
+      if (!mutants) throw new Error(`no mutant for ${test.name}`);
+      for (const mutate of typeof mutants === 'function' ? [mutants] : mutants) {
+        const second = async () => mutate((await subject.second?.()) ?? subject.provider);
+        const offers = new Set([...subject.offers, ...test.needs]);
+        const mutant = { ...subject, offers, provider: mutate(subject.provider), second };
+        const result = await runCase(test, mutant, PATIENCE_MS);
+        expect(result.kind).toBe('failed');
+      }
     });
   }
 });

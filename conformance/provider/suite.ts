@@ -1,3 +1,4 @@
+import { ANSWER_CASES } from './beyond-answers.ts';
 import { LIFECYCLE_CASES } from './beyond-lifecycle.ts';
 import { TERMINAL_CASES } from './beyond-terminal.ts';
 import type { ProviderCase } from './case.ts';
@@ -8,4 +9,5 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
   ...PUBLISHED_CASES,
   ...LIFECYCLE_CASES,
   ...TERMINAL_CASES,
+  ...ANSWER_CASES,
 ];

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { WHOLE_SUITES } from '../../internal/platform/testing/campaign.ts';
 
 /** What tests run cities on, and whether this machine can. */
 export const PROVIDERS: readonly { readonly provider: 'tmux' | 'subprocess'; readonly available: boolean }[] =
@@ -8,6 +9,10 @@ export const PROVIDERS: readonly { readonly provider: 'tmux' | 'subprocess'; rea
   ];
 
 export const HAS_TMUX = has('tmux');
+
+/** One of them where the other adds little and takes long; both where whole suites are asked for. */
+export const mainly = (provider: 'tmux' | 'subprocess'): typeof PROVIDERS =>
+  WHOLE_SUITES || !HAS_TMUX ? PROVIDERS : PROVIDERS.filter((each) => each.provider === provider);
 
 function has(program: string): boolean {
   try {

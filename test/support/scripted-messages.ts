@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import {
+  type Body,
+  DIALECTS,
+  listOf as list,
+  type Reply,
+  type Request,
+  sendJson,
+  shellAmong,
+} from './scripted-dialects.ts';
 
 /** What the agent program sent as the newest user text of one request. */
 export interface Asked {
@@ -14,6 +23,8 @@ export interface ScriptedModel {
   readonly url: string;
   /** Newest user text of every request that carried tools (a real turn), in order of arrival. */
   readonly turns: readonly Asked[];
+  /** What the tools that it called came to, as the program told it. */
+  readonly toolResults: readonly string[];
   close(): Promise<void>;
 }
 
@@ -23,25 +34,41 @@ export function answerTo(text: string): string {
 }
 
 /**
- * A model on loopback that speaks the Anthropic Messages API (streaming and not) and answers each user text with its
- * size and digest, so that a real agent program can run with no network and every answer is known beforehand. A line
- * `RUN: command` makes it call the shell first; then what came of it is what it answers.
+ * A model on loopback that speaks the Anthropic Messages API (streaming and not), OpenAI's two and Gemini's, and answers
+ * each user text with its size and digest, so that a real agent program can run with no network and every answer is known
+ * beforehand. A line `RUN: command` makes it call the shell first; then what came of it is what it answers.
  */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const turns: Asked[] = [];
+  const toolResults: string[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      if (!request.url?.includes('/messages')) return sendJson(response, { ok: true });
-      if (request.url.includes('count_tokens')) return sendJson(response, { input_tokens: 10 });
+      const path = (request.url ?? '').replace(/\?.*/, '');
       const body = parse(Buffer.concat(chunks).toString('utf8'));
+      const dialect = DIALECTS.find((each) => each.serves(path));
+      if (dialect) {
+        const asked = dialect.read(body);
+        if (asked.toolResult !== undefined) toolResults.push(asked.toolResult);
+        else if (asked.tools.length > 0) turns.push({ ...asked, hasTools: true });
+        return dialect.reply(response, path, body, replyTo(asked));
+      }
+      if (!path.includes('/messages')) return sendJson(response, { ok: true });
+      if (path.includes('count_tokens')) return sendJson(response, { input_tokens: 10 });
       const result = newestToolResult(body);
-      if (result !== undefined) return reply(response, body, textBlock(answerTo(result)));
+      if (result !== undefined) {
+        toolResults.push(result);
+        return reply(response, body, textBlock(answerTo(result)));
+      }
       const text = newestUserText(body);
       if (hasTools(body)) turns.push({ text, whole: JSON.stringify(body['messages']), hasTools: true });
       const command = hasTools(body) ? /^RUN: (.+)$/m.exec(text)?.[1] : undefined;
-      return reply(response, body, command === undefined ? textBlock(answerTo(text)) : toolBlock(command));
+      return reply(
+        response,
+        body,
+        command === undefined ? textBlock(answerTo(text)) : toolBlock(shellOf(body), command),
+      );
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -49,6 +76,7 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   return {
     url: `http://127.0.0.1:${port}`,
     turns,
+    toolResults,
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections();
@@ -57,14 +85,19 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   };
 }
 
-type Body = Readonly<Record<string, unknown>>;
+function replyTo({ text, tools, toolResult }: Request): Reply {
+  if (toolResult !== undefined) return { kind: 'say', text: answerTo(toolResult) };
+  const tool = shellAmong(tools);
+  const command = tool === undefined ? undefined : /^RUN: (.+)$/m.exec(text)?.[1];
+  if (tool === undefined || command === undefined) return { kind: 'say', text: answerTo(text) };
+  return { kind: 'call', tool, command };
+}
 
 function parse(raw: string): Body {
   const value: unknown = raw === '' ? {} : JSON.parse(raw);
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-const list = (value: unknown): readonly Body[] => (Array.isArray(value) ? (value as Body[]) : []);
 const hasTools = (body: Body): boolean => list(body['tools']).length > 0;
 
 /** The last text block of the last user message that the person (not the program's own reminders) wrote. */
@@ -77,11 +110,6 @@ function newestUserText(body: Body): string {
     .map((block) => String(block['text'] ?? ''))
     .filter((text) => !text.trimStart().startsWith('<system-reminder>'));
   return texts.at(-1) ?? '';
-}
-
-function sendJson(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(value));
 }
 
 /** What the tools said that were called last, when nothing was said since. */
@@ -112,9 +140,15 @@ const textBlock = (text: string): Answer => ({
   stop: 'end_turn',
 });
 
-function toolBlock(command: string): Answer {
-  const tool = { type: 'tool_use', id: `toolu_scripted_${counter}`, name: 'Bash' };
-  const input = { command, description: 'scripted' };
+/** Over ACP the program offers the shell of its client instead of its own. */
+const shellOf = (body: Body): string =>
+  list(body['tools'])
+    .map((tool) => String(tool['name']))
+    .find((name) => /(^|__)Bash$/.test(name)) ?? 'Bash';
+
+function toolBlock(name: string, command: string): Answer {
+  const tool = { type: 'tool_use', id: `toolu_scripted_${counter}`, name };
+  const input = { command, description: 'scripted', timeout: SHELL_TIMEOUT_MS };
   return {
     block: { ...tool, input },
     empty: { ...tool, input: {} },
@@ -123,6 +157,8 @@ function toolBlock(command: string): Answer {
   };
 }
 
+/** The client's shell insists on one. */
+const SHELL_TIMEOUT_MS = 60_000;
 let counter = 0;
 
 function reply(response: ServerResponse, body: Body, answer: Answer): void {

@@ -11,27 +11,8 @@ import {
   type RuntimeEvent,
 } from '../../../internal/runtime/provider.ts';
 import type { RuntimeConfig } from '../../../internal/runtime/runtime-config.ts';
-
-/** A provider that is broken in exactly one way. */
-export type Mutant = (healthy: Provider) => Provider;
-
-type Overrides = { [K in keyof Provider]?: (...args: never[]) => unknown } & {
-  observe?: unknown;
-  watch?: unknown;
-  waitForIdle?: unknown;
-};
-
-/** The healthy provider with some methods replaced. */
-function broken(healthy: Provider, overrides: Overrides): Provider {
-  return new Proxy(healthy, {
-    get(target, key) {
-      const own = Reflect.get(overrides, key) as unknown;
-      if (own !== undefined) return own;
-      const value = Reflect.get(target, key, target) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}
+import { ANSWER_MUTANTS } from './answer-mutants.ts';
+import { broken, type Mutant } from './broken.ts';
 
 const fails = (what: string) => async () => {
   throw new GcError('mutant', `${what} always fails`);
@@ -72,7 +53,9 @@ const once = (first: () => Promise<unknown>): (() => Promise<unknown>) => {
 };
 
 /** For each case a provider that only this fault breaks; the case must catch it. */
-export const MUTANTS: Readonly<Record<string, Mutant>> = {
+export const MUTANTS: Readonly<Record<string, Mutant | readonly Mutant[]>> = {
+  ...ANSWER_MUTANTS,
+
   Start_CreatesRunningSession: (p) => broken(p, { isRunning: answers('no') }),
   Start_DuplicateReturnsError: (p) =>
     broken(p, {
@@ -216,7 +199,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
       start: async (name: string, config: RuntimeConfig, options: Parameters<Provider['start']>[2]) => {
         const result = await p.start(
           name,
-          { ...config, readyPromptPrefix: 'READY> ' },
+          { ...config, readyPromptPrefix: '', readyDelayMs: 500 },
           { signal: AbortSignal.timeout(20_000) },
         );
         await new Promise<void>((resolve) => {
@@ -256,6 +239,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   Environment_ExactlyWhatWasGiven: start((_name, config) => ({
     config: { ...config, env: { ...config.env, HOME: '/root' } },
   })),
+  Environment_GivenValuesAndWorkDir: start((_name, config) => ({
+    config: { ...config, env: { ...config.env, GIVEN: config.env['GIVEN']?.replaceAll('"', '') ?? '' } },
+  })),
   Descriptors_NoneOfOurs: start((_name, config) => ({
     config: { ...config, command: `exec 9<>/dev/ptmx; ${config.command}` },
   })),
@@ -283,6 +269,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     }),
 
   Nudge_BytesInBytesOut: nudge((text) => text.replace(/;$/, '')),
+  Nudge_LinesStayTogether: nudge((text) => text.split('\n')[0] ?? ''),
   Nudge_OneMegabyte: nudge((text) => text.slice(0, 65_536)),
   Nudge_SubmitSurvivesPasteBurst: typedNudge,
   Nudge_ConcurrentOnesStayWhole: typedNudge,
@@ -305,10 +292,13 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     }),
   SendKeys_ReachTheAgent: (p) => broken(p, { sendKeys: async () => undefined }),
   Interrupt_ReachesTheAgent: (p) => broken(p, { interrupt: async () => undefined }),
-  Peek_LastLinesWholeAndUnwrapped: (p) =>
+  Peek_ShowsTheLastLines: (p) => broken(p, { peek: (n: string) => p.peek(n, 5) }),
+  Peek_JoinsWrappedLines: (p) =>
     broken(p, {
       peek: async (n: string, lines: number) => (await p.peek(n, lines)).replace(/(.{80})/g, '$1\n'),
     }),
+  Peek_OfEverythingHasTheScrollback: (p) =>
+    broken(p, { peek: (n: string, lines: number) => p.peek(n, lines > 0 ? lines : 24) }),
   Output_NothingLostAtExit: (p) =>
     broken(p, { peek: async (n: string, lines: number) => (await p.peek(n, lines)).slice(0, 4_096) }),
   Watch_ReportsExitsAsTheyHappen: (p) =>
@@ -329,6 +319,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
       },
     }),
   Second_ProviderSeesTheSameSessions: (p) => broken(p, { isRunning: answers('yes') }),
+  Second_ProviderReachesTheAgent: (p) => broken(p, { nudge: async () => ({ kind: 'no-session' }) }),
 };
 
 function serialOnly(p: Provider): Provider {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type JudgedKind, offersOf } from '../../../cmd/gc/conformance/declared.ts';
 import { systemClock } from '../../../internal/platform/clock.ts';
 import { systemIds } from '../../../internal/platform/ids.ts';
 import { FakeProvider } from '../../../internal/runtime/fake.ts';
@@ -10,26 +11,20 @@ import { runShell } from '../../../internal/runtime/run-shell.ts';
 import { EMPTY_RUNTIME_CONFIG } from '../../../internal/runtime/runtime-config.ts';
 import { HostBackend } from '../../../internal/runtime/subprocess/host-backend.ts';
 import type { TerminalBackend } from '../../../internal/runtime/terminal/backend.ts';
+import type { TerminalTimings } from '../../../internal/runtime/terminal/options.ts';
 import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
 import { TerminalProvider } from '../../../internal/runtime/terminal/terminal-provider.ts';
 import { TmuxBackend } from '../../../internal/runtime/tmux/tmux-backend.ts';
-import type { Ability, ProviderSubject } from '../case.ts';
+import type { ProviderSubject } from '../case.ts';
 
 export interface OpenSubject {
   readonly subject: ProviderSubject;
   close(): Promise<void>;
 }
 
-const ALL: readonly Ability[] = [
-  'commands',
-  'terminal',
-  'observe',
-  'watch',
-  'idle',
-  'attach',
-  'env-as-meta',
-  'shared',
-];
+/** The suite's agents live, or ask, at once: waiting long whether they do would prove nothing. */
+export const SHORT_WAITS: Partial<TerminalTimings> = { settleMs: 50, questionSettleMs: 300 };
+
 const HOST_MAIN = join(import.meta.dirname, '../../../internal/runtime/host/main.ts');
 
 /** The in-memory double: everything but real processes. */
@@ -40,7 +35,7 @@ export function fakeSubject(): OpenSubject {
     subject: {
       title: 'fake',
       provider,
-      offers: new Set<Ability>(['observe', 'env-as-meta']),
+      offers: offersOf('fake'),
       scratch,
       config: () => EMPTY_RUNTIME_CONFIG,
     },
@@ -74,13 +69,14 @@ export function tmuxSubject(transport: 'control' | 'plain'): OpenSubject {
       env,
     });
   };
-  return terminalSubject(`tmux, ${transport}`, scratch, open, () => {
+  const end = () => {
     try {
       execFileSync('tmux', ['-L', 'gc-conf', 'kill-server'], { env: { ...env }, stdio: 'ignore' });
     } catch {
       // no server is left: the usual case
     }
-  });
+  };
+  return terminalSubject('tmux', `tmux, ${transport}`, scratch, open, end);
 }
 
 /** The embedded session host, run from its source. */
@@ -95,15 +91,15 @@ export function subprocessSubject(): OpenSubject {
       clock: systemClock,
       ids: systemIds,
     });
-  return terminalSubject('subprocess', scratch, open, () => undefined, ['drains-output']);
+  return terminalSubject('subprocess', 'subprocess', scratch, open, () => undefined);
 }
 
 function terminalSubject(
+  kind: JudgedKind,
   title: string,
   scratch: string,
   open: () => TerminalBackend,
   end: () => void,
-  more: readonly Ability[] = [],
 ): OpenSubject {
   const opened: TerminalProvider[] = [];
   const provider = (): TerminalProvider => {
@@ -115,6 +111,7 @@ function terminalSubject(
       hostEnv: { PATH: process.env['PATH'], HOME: scratch },
       runShell,
       lock: fileSessionLock(join(scratch, 'locks'), systemClock),
+      timings: SHORT_WAITS,
     });
     opened.push(made);
     return made;
@@ -124,7 +121,7 @@ function terminalSubject(
     subject: {
       title,
       provider: first,
-      offers: new Set([...ALL, ...more]),
+      offers: offersOf(kind),
       scratch,
       config: () => ({
         ...EMPTY_RUNTIME_CONFIG,
