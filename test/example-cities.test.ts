@@ -350,7 +350,7 @@ describe('details of the other cities', () => {
     const hyperscale = await example('hyperscale', { more: rig('packs/hyperscale', 'includes') });
     expect(hyperscale.session).toMatchObject({
       provider: 'k8s',
-      k8s: { namespace: 'gc', cpu_request: '50m', prebaked: true },
+      k8s: { namespace: 'gc', cpuRequest: '50m', prebaked: true },
     });
     expect(hyperscale.agents[0]?.startCommand).toBe('assets/scripts/mock-worker.sh');
     const k8s = await example('k8s');

@@ -10,7 +10,6 @@ const PARTICULAR = [
   'Names_ThatAreNoneTouchNothing',
   'Observe_TellsAllInOneCall',
   'Observe_DeadPaneKeepsItsExit',
-  'Peek_LastLinesWholeAndUnwrapped',
   'SendKeys_ReachTheAgent',
   'Start_StepsInOrder',
   'Stop_EndsTheWholeTree',

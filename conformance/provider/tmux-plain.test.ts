@@ -11,7 +11,6 @@ const PARTICULAR = [
   'Names_ThatAreNoneTouchNothing',
   'Observe_TellsAllInOneCall',
   'Observe_DeadPaneKeepsItsExit',
-  'Peek_LastLinesWholeAndUnwrapped',
   'SendKeys_ReachTheAgent',
   'Start_NothingTypedBeforeReady',
   'Stop_EndsTheWholeTree',
