@@ -340,6 +340,19 @@ describe.concurrent('looking at all sessions', () => {
     expect(provider.capabilities()).toEqual({ canReportAttachment: true, canReportActivity: true });
   });
 
+  it('asks again after a 2 from one that says it can: that was trouble, not ignorance', async () => {
+    const script = bench.script(
+      `case $1 in
+       features) echo observe ;;
+       observe) if [ ! -e "$d/asked" ]; then : >"$d/asked"; exit 2; fi ;;
+       *) exit 2 ;;
+       esac`,
+    );
+    const provider = bench.provider(script);
+    expect(await provider.observe()).toMatchObject({ kind: 'unknown' });
+    expect(await provider.observe()).toEqual({ kind: 'seen', sessions: new Map() });
+  });
+
   it('takes half an answer for none', async () => {
     const script = bench.script(
       `case $1 in features) echo observe ;; observe) echo '{"name":"a","state":"running"}'; printf '{"name":"b","sta' ;; *) exit 2 ;; esac`,

@@ -37,8 +37,8 @@ const UNKNOWN_OPERATION = 2;
 /** Scripts that run at once; starts have places of their own, since one of them may take two minutes. */
 const CALLS_AT_ONCE = 8;
 const STARTS_AT_ONCE = 8;
-/** Asked every time: what they answer decides over a session. */
-const NEVER_REMEMBERED = new Set(['start', 'stop', 'is-running']);
+/** Asked every time: what they answer decides over a session, or the script has said that it knows them. */
+const NEVER_REMEMBERED = new Set(['start', 'stop', 'is-running', 'observe', 'paste', 'run']);
 /** Their first argument, if any, is something else than a session's name. */
 const WITHOUT_NAME: ReadonlySet<string> = new Set(['list-running', 'observe', 'check-image', 'features']);
 const TAIL_LINES = 20;
