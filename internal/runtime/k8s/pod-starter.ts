@@ -87,7 +87,12 @@ export class PodStarter {
       if (error !== signal.reason) throw error;
       if (isDeadline(error) && this.#mayStillCome(pod)) throw new SessionInitializingError(name);
       preparing.abort.abort(error);
-      await preparing.done.catch(() => undefined); // the caller gets its own reason
+      const cameUp = await preparing.done.then(
+        () => true,
+        () => false, // then its pod is gone; the caller gets its own reason
+      );
+      // It was done before it heard of the abort: nobody else knows of this pod.
+      if (cameUp) await this.#options.remove(name, [pod], CLEAN_UP_GRACE_SECONDS).catch(() => undefined); // as above
       throw error;
     }
   }
