@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { WHOLE_SUITES } from './internal/platform/testing/campaign.ts';
 
 /**
  * Real agent programs, and what takes long and is told by little else: these run with `npm run test:whole`, and in CI, and
@@ -19,12 +20,14 @@ const WITH_WHOLE_SUITES = [
   'test/sessions-claude.test.ts',
   'test/upgrade.test.ts',
 ];
-const whole = process.env['GC_SUITES'] === 'whole' || process.env['GC_CAMPAIGN'] === 'whole';
+/** What these files run a share of with the others, they run whole with those. */
+const WHOLE = ['conformance/provider/*.test.ts', 'test/example-work.test.ts', 'test/quickstart.test.ts'];
+const ALL = ['internal/**/*.test.ts', 'cmd/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts'];
 
 export default defineConfig({
   test: {
-    include: ['internal/**/*.test.ts', 'cmd/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['node_modules/**', ...(whole ? [] : WITH_WHOLE_SUITES)],
+    include: process.env['GC_SUITES'] === 'whole' ? [...WHOLE, ...WITH_WHOLE_SUITES] : ALL,
+    exclude: ['node_modules/**', ...(WHOLE_SUITES ? [] : WITH_WHOLE_SUITES)],
     pool: 'forks',
     maxWorkers: 2,
     maxConcurrency: 4,

@@ -1,5 +1,4 @@
 import {
-  type ContentBlock,
   canContinueStart,
   canInteract,
   canMeasure,
@@ -8,19 +7,10 @@ import {
   type StartResult,
 } from '../../internal/runtime/provider.ts';
 import type { RuntimeConfig } from '../../internal/runtime/runtime-config.ts';
-import type { Ability } from './abilities.ts';
 import { QUESTION } from './agents.ts';
+import { beyond, text } from './beyond.ts';
 import type { ProviderCase } from './case.ts';
 import { ConformanceFailure, type Trial } from './trial.ts';
-
-const beyond = (
-  name: string,
-  needs: readonly Ability[],
-  proves: string,
-  run: (trial: Trial) => Promise<void>,
-): ProviderCase => ({ name, group: 'beyond', needs, proves, run });
-
-const text = (value: string): readonly ContentBlock[] => [{ type: 'text', text: value }];
 
 /** How long the announcement of a message takes: what is typed meanwhile was not announced. */
 const ANNOUNCEMENT_MS = 250;

@@ -1,17 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { canObserve, type Observation } from '../../internal/runtime/provider.ts';
-import type { Ability } from './abilities.ts';
+import { beyond } from './beyond.ts';
 import type { ProviderCase } from './case.ts';
 import { processLives } from './probe.ts';
 import type { Trial } from './trial.ts';
-
-const beyond = (
-  name: string,
-  needs: readonly Ability[],
-  proves: string,
-  run: (trial: Trial) => Promise<void>,
-): ProviderCase => ({ name, group: 'beyond', needs, proves, run });
 
 /** An agent that dies must be known within this. */
 const DEATH_LIMIT_MS = 5_000;

@@ -1,24 +1,19 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  type ContentBlock,
   canWaitForIdle,
   canWatch,
   type NudgeOutcome,
   type RuntimeEvent,
 } from '../../internal/runtime/provider.ts';
-import type { Ability } from './abilities.ts';
+import { beyond as anyBeyond, text } from './beyond.ts';
 import type { ProviderCase } from './case.ts';
 import type { Trial } from './trial.ts';
 
-const beyond = (
-  name: string,
-  needs: readonly Ability[],
-  proves: string,
-  run: (trial: Trial) => Promise<void>,
-): ProviderCase => ({ name, group: 'beyond', needs: ['commands', ...needs], proves, run });
+/** All of these run agents of the suite's own. */
+const beyond: typeof anyBeyond = (name, needs, proves, run) =>
+  anyBeyond(name, ['commands', ...needs], proves, run);
 
-const text = (value: string): readonly ContentBlock[] => [{ type: 'text', text: value }];
 const delivered = (t: Trial, outcome: NudgeOutcome) =>
   t.equal(outcome.kind, 'delivered', `outcome (${JSON.stringify(outcome)})`);
 /** Names the size of a message, not its text, in a failure. */

@@ -12,8 +12,8 @@ if (reason === undefined) {
     reports: { Nudge_SubmitSurvivesPasteBurst: 'K8S-09' },
   });
 } else {
-  describe(`provider conformance: kubernetes (skipped: ${reason})`, () => {
-    it.skip('every case', () => undefined);
+  describe.skipIf(reason !== undefined)(`provider conformance: kubernetes (skipped: ${reason})`, () => {
+    it('every case', () => undefined);
   });
 }
 

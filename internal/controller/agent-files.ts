@@ -8,6 +8,7 @@ import type { Agent, City } from '../config/city.ts';
 import { resolvePreset } from '../config/preset/resolve-preset.ts';
 import { ensurePrivateDirFor, writeFileAtomic } from '../platform/atomic-file.ts';
 import { codeOf, GcError, messageOf } from '../platform/errors.ts';
+import { isFields } from '../platform/fields.ts';
 import type { Environment } from '../platform/paths.ts';
 import { mergeSettings } from '../runtime/overlay-merge.ts';
 import { writeAgentTools } from './agent-tools.ts';
@@ -214,8 +215,7 @@ async function textOf(file: string): Promise<string | undefined> {
 
 function isJson(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isFields(JSON.parse(text));
   } catch {
     return false;
   }

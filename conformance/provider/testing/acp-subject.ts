@@ -1,18 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../../internal/platform/clock.ts';
-import { systemIds } from '../../../internal/platform/ids.ts';
 import { AcpProvider } from '../../../internal/runtime/acp/acp-provider.ts';
-import { runShell } from '../../../internal/runtime/run-shell.ts';
 import { EMPTY_RUNTIME_CONFIG, type RuntimeConfig } from '../../../internal/runtime/runtime-config.ts';
-import { HostBackend } from '../../../internal/runtime/subprocess/host-backend.ts';
-import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
 import { type Ability, ALL_ABILITIES } from '../abilities.ts';
 import { installAcpAgent } from '../acp-agents.ts';
+import { providerParts, sourceHost } from './host-parts.ts';
 import type { OpenSubject } from './subjects.ts';
-
-const HOST_MAIN = join(import.meta.dirname, '../../../internal/runtime/host/main.ts');
 
 /** An agent of the protocol has no terminal, no keys of its own and no start-up questions; its prompt is no argument. It is a process of this machine. */
 export const ACP_LACKS: readonly Ability[] = ['arguments', 'attach', 'dialogs', 'keys', 'terminal', 'usage'];
@@ -27,20 +21,8 @@ export function acpSubject(
   const opened: AcpProvider[] = [];
   const provider = (): AcpProvider => {
     const made = new AcpProvider({
-      backend: new HostBackend({
-        dir: join(scratch, 'host'),
-        cityId: 'conformance',
-        hostCommand: [process.execPath, '--import', import.meta.resolve('tsx'), HOST_MAIN],
-        env: { PATH: process.env['PATH'] ?? '', HOME: scratch, GC_CONFORMANCE_LEAK: 'yes' },
-        clock: systemClock,
-        ids: systemIds,
-      }),
-      clock: systemClock,
-      ids: systemIds,
-      launcherDir: join(scratch, 'launch'),
-      hostEnv: { PATH: process.env['PATH'], HOME: scratch },
-      runShell,
-      lock: fileSessionLock(join(scratch, 'locks'), systemClock),
+      ...providerParts(scratch),
+      backend: sourceHost(scratch),
       clientVersion: 'conformance',
     });
     opened.push(made);

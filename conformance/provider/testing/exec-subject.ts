@@ -9,7 +9,8 @@ import { runShell } from '../../../internal/runtime/run-shell.ts';
 import { EMPTY_RUNTIME_CONFIG } from '../../../internal/runtime/runtime-config.ts';
 import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
 import type { Ability } from '../abilities.ts';
-import { type OpenSubject, SHORT_WAITS } from './subjects.ts';
+import { SHORT_WAITS } from './host-parts.ts';
+import type { OpenSubject } from './subjects.ts';
 
 const SCRIPTS = join(import.meta.dirname, '../../../session-scripts');
 

@@ -11,11 +11,10 @@ import { K8sProvider } from '../../../internal/runtime/k8s/k8s-provider.ts';
 import { resolveK8sSettings } from '../../../internal/runtime/k8s/k8s-settings.ts';
 import { podName } from '../../../internal/runtime/k8s/names.ts';
 import { bundledHost } from '../../../internal/runtime/k8s/testing/bundled-host.ts';
-import { runShell } from '../../../internal/runtime/run-shell.ts';
 import { EMPTY_RUNTIME_CONFIG } from '../../../internal/runtime/runtime-config.ts';
-import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
 import { startKubeApi, type KubeApi as TestCluster } from '../../../test/kube-api/server.ts';
-import { type OpenSubject, SHORT_WAITS } from './subjects.ts';
+import { hostEnvironment, providerParts } from './host-parts.ts';
+import type { OpenSubject } from './subjects.ts';
 
 const WORKSPACE = '/workspace';
 const EXEC_TIMEOUT_MS = 10_000;
@@ -92,33 +91,22 @@ function k8sSubject(parts: SubjectParts): OpenSubject {
   const files = parts.files(api);
   const opened: K8sProvider[] = [];
   const provider = (role: 'controller' | 'visitor'): K8sProvider => {
-    const made = new K8sProvider(
-      {
-        clock: systemClock,
-        ids: systemIds,
-        launcherDir: join(scratch, 'launch'),
-        hostEnv: { PATH: process.env['PATH'], HOME: scratch },
-        runShell,
-        lock: fileSessionLock(join(scratch, 'locks'), systemClock),
-        timings: SHORT_WAITS,
+    const made = new K8sProvider(providerParts(scratch), {
+      settings: {
+        ...settings,
+        resources: { ...settings.resources, cpuRequest: '10m', memRequest: '32Mi' },
       },
-      {
-        settings: {
-          ...settings,
-          resources: { ...settings.resources, cpuRequest: '10m', memRequest: '32Mi' },
-        },
-        target,
-        cityId: `conformance-${scratch}`,
-        host: {
-          dir: join(scratch, 'host'),
-          command: parts.hostCommand,
-          env: { PATH: process.env['PATH'] ?? '', HOME: scratch, GC_CONFORMANCE_LEAK: 'yes' },
-        },
-        clock: systemClock,
-        ids: systemIds,
-        role,
+      target,
+      cityId: `conformance-${scratch}`,
+      host: {
+        dir: join(scratch, 'host'),
+        command: parts.hostCommand,
+        env: hostEnvironment(scratch),
       },
-    );
+      clock: systemClock,
+      ids: systemIds,
+      role,
+    });
     opened.push(made);
     return made;
   };

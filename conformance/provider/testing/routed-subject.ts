@@ -3,26 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { offersOf } from '../../../cmd/gc/conformance/declared.ts';
 import { systemClock } from '../../../internal/platform/clock.ts';
-import { systemIds } from '../../../internal/platform/ids.ts';
 import { AcpProvider } from '../../../internal/runtime/acp/acp-provider.ts';
 import { ACP_ROUTE, AutoProvider } from '../../../internal/runtime/auto/auto-provider.ts';
 import { HybridProvider } from '../../../internal/runtime/hybrid/hybrid-provider.ts';
 import type { Provider, StartOptions, StartResult } from '../../../internal/runtime/provider.ts';
 import type { RoutedProvider } from '../../../internal/runtime/routing/routed-provider.ts';
-import { runShell } from '../../../internal/runtime/run-shell.ts';
 import { EMPTY_RUNTIME_CONFIG, type RuntimeConfig } from '../../../internal/runtime/runtime-config.ts';
-import { HostBackend } from '../../../internal/runtime/subprocess/host-backend.ts';
-import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
 import { TerminalProvider } from '../../../internal/runtime/terminal/terminal-provider.ts';
 import { ALL_ABILITIES } from '../abilities.ts';
 import { installAcpAgent } from '../acp-agents.ts';
 import { installAgent } from '../agents.ts';
 import type { ProviderSubject } from '../case.ts';
 import { ACP_LACKS } from './acp-subject.ts';
+import { providerParts, sourceHost } from './host-parts.ts';
 import { shareOfCases } from './share.ts';
-import { type OpenSubject, SHORT_WAITS } from './subjects.ts';
+import type { OpenSubject } from './subjects.ts';
 
-const HOST_MAIN = join(import.meta.dirname, '../../../internal/runtime/host/main.ts');
 const PATH = process.env['PATH'] ?? '';
 
 /** Every other session of the suite is one of the second side. */
@@ -44,8 +40,12 @@ export function autoSubject(): OpenSubject {
   // Written once: a program that is written anew while another session reads it would be cut off.
   const either = eitherAgent(idle);
   const sides = () => ({
-    fallback: new TerminalProvider({ ...parts(scratch), backend: host(scratch, 'terminals') }),
-    acp: new AcpProvider({ ...parts(scratch), backend: host(scratch, 'acp'), clientVersion: 'conformance' }),
+    fallback: new TerminalProvider({ ...providerParts(scratch), backend: sourceHost(scratch, 'terminals') }),
+    acp: new AcpProvider({
+      ...providerParts(scratch),
+      backend: sourceHost(scratch, 'acp'),
+      clientVersion: 'conformance',
+    }),
     clock: systemClock,
   });
   return routedSubject(
@@ -66,8 +66,8 @@ export function hybridSubject(): OpenSubject {
   const scratch = mkdtempSync(join(tmpdir(), 'gc-conf-'));
   const open = () =>
     new HybridProvider({
-      local: new TerminalProvider({ ...parts(scratch), backend: host(scratch, 'here') }),
-      remote: new TerminalProvider({ ...parts(scratch), backend: host(scratch, 'there') }),
+      local: new TerminalProvider({ ...providerParts(scratch), backend: sourceHost(scratch, 'here') }),
+      remote: new TerminalProvider({ ...providerParts(scratch), backend: sourceHost(scratch, 'there') }),
       remoteMatch: `-${process.pid}-1`,
       clock: systemClock,
     });
@@ -104,29 +104,6 @@ function eitherAgent(folder: string): Pick<RuntimeConfig, 'command' | 'env'> {
   const file = join(folder, 'either.sh');
   writeFileSync(file, `if [ -t 0 ]; then exec sleep 300; fi\n${speaking}\n`);
   return { command: `sh '${file}'`, env };
-}
-
-function host(scratch: string, folder: string): HostBackend {
-  return new HostBackend({
-    dir: join(scratch, folder),
-    cityId: 'conformance',
-    hostCommand: [process.execPath, '--import', import.meta.resolve('tsx'), HOST_MAIN],
-    env: { PATH, HOME: scratch, GC_CONFORMANCE_LEAK: 'yes' },
-    clock: systemClock,
-    ids: systemIds,
-  });
-}
-
-function parts(scratch: string) {
-  return {
-    clock: systemClock,
-    ids: systemIds,
-    launcherDir: join(scratch, 'launch'),
-    hostEnv: { PATH, HOME: scratch },
-    runShell,
-    lock: fileSessionLock(join(scratch, 'locks'), systemClock),
-    timings: SHORT_WAITS,
-  };
 }
 
 /** What is asked of a session goes to its back end, which is judged by all cases; here are those in which the router decides. */

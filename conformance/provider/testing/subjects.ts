@@ -4,28 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JudgedKind, offersOf } from '../../../cmd/gc/conformance/declared.ts';
 import { systemClock } from '../../../internal/platform/clock.ts';
-import { systemIds } from '../../../internal/platform/ids.ts';
 import { FakeProvider } from '../../../internal/runtime/fake.ts';
 import type { Provider } from '../../../internal/runtime/provider.ts';
-import { runShell } from '../../../internal/runtime/run-shell.ts';
 import { EMPTY_RUNTIME_CONFIG } from '../../../internal/runtime/runtime-config.ts';
-import { HostBackend } from '../../../internal/runtime/subprocess/host-backend.ts';
 import type { TerminalBackend } from '../../../internal/runtime/terminal/backend.ts';
-import type { TerminalTimings } from '../../../internal/runtime/terminal/options.ts';
-import { fileSessionLock } from '../../../internal/runtime/terminal/session-lock.ts';
 import { TerminalProvider } from '../../../internal/runtime/terminal/terminal-provider.ts';
 import { TmuxBackend } from '../../../internal/runtime/tmux/tmux-backend.ts';
 import type { ProviderSubject } from '../case.ts';
+import { providerParts, sourceHost } from './host-parts.ts';
 
 export interface OpenSubject {
   readonly subject: ProviderSubject;
   close(): Promise<void>;
 }
-
-/** The suite's agents live, or ask, at once: waiting long whether they do would prove nothing. */
-export const SHORT_WAITS: Partial<TerminalTimings> = { settleMs: 50, questionSettleMs: 300 };
-
-const HOST_MAIN = join(import.meta.dirname, '../../../internal/runtime/host/main.ts');
 
 /** The in-memory double: everything but real processes. */
 export function fakeSubject(): OpenSubject {
@@ -82,16 +73,13 @@ export function tmuxSubject(transport: 'control' | 'plain'): OpenSubject {
 /** The embedded session host, run from its source. */
 export function subprocessSubject(): OpenSubject {
   const scratch = mkdtempSync(join(tmpdir(), 'gc-conf-'));
-  const open = () =>
-    new HostBackend({
-      dir: join(scratch, 'host'),
-      cityId: 'conformance',
-      hostCommand: [process.execPath, '--import', import.meta.resolve('tsx'), HOST_MAIN],
-      env: { PATH: process.env['PATH'] ?? '', HOME: scratch, GC_CONFORMANCE_LEAK: 'yes' },
-      clock: systemClock,
-      ids: systemIds,
-    });
-  return terminalSubject('subprocess', 'subprocess', scratch, open, () => undefined);
+  return terminalSubject(
+    'subprocess',
+    'subprocess',
+    scratch,
+    () => sourceHost(scratch),
+    () => undefined,
+  );
 }
 
 function terminalSubject(
@@ -103,16 +91,7 @@ function terminalSubject(
 ): OpenSubject {
   const opened: TerminalProvider[] = [];
   const provider = (): TerminalProvider => {
-    const made = new TerminalProvider({
-      backend: open(),
-      clock: systemClock,
-      ids: systemIds,
-      launcherDir: join(scratch, 'launch'),
-      hostEnv: { PATH: process.env['PATH'], HOME: scratch },
-      runShell,
-      lock: fileSessionLock(join(scratch, 'locks'), systemClock),
-      timings: SHORT_WAITS,
-    });
+    const made = new TerminalProvider({ ...providerParts(scratch), backend: open() });
     opened.push(made);
     return made;
   };

@@ -1,3 +1,4 @@
+import { isFields } from '../../platform/fields.ts';
 import { HANDOFF_LINE, isOwnLine, PRIME_LINE, turnLine } from './hook-lines.ts';
 
 const command = (line: string) => ({ type: 'command', command: line });
@@ -26,7 +27,7 @@ export const CLAUDE_SETTINGS: string = JSON.stringify({
  */
 export function withoutOwnHooks(text: string): string {
   const settings: unknown = JSON.parse(text);
-  if (!isObject(settings) || !isObject(settings['hooks'])) return text;
+  if (!isFields(settings) || !isFields(settings['hooks'])) return text;
   const hooks: [string, unknown][] = [];
   for (const [category, entries] of Object.entries(settings['hooks'])) {
     if (!Array.isArray(entries)) hooks.push([category, entries]);
@@ -40,11 +41,11 @@ export function withoutOwnHooks(text: string): string {
 
 /** An entry that held nothing but ours is gone. */
 function foreignPart(entry: unknown): readonly unknown[] {
-  if (!isObject(entry)) return [entry];
+  if (!isFields(entry)) return [entry];
   if (isOwn(entry)) return [];
   const inner = entry['hooks'];
   if (!Array.isArray(inner)) return [entry];
-  const kept = inner.filter((hook) => !isObject(hook) || !isOwn(hook));
+  const kept = inner.filter((hook) => !isFields(hook) || !isOwn(hook));
   if (kept.length === inner.length) return [entry];
   return kept.length === 0 ? [] : [{ ...entry, hooks: kept }];
 }
@@ -52,8 +53,4 @@ function foreignPart(entry: unknown): readonly unknown[] {
 function isOwn(hook: Readonly<Record<string, unknown>>): boolean {
   const line = hook['command'];
   return typeof line === 'string' && isOwnLine(line);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

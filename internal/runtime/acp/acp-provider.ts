@@ -1,4 +1,4 @@
-import { codeOf, GcError, messageOf } from '../../platform/errors.ts';
+import { codeOf, GcError } from '../../platform/errors.ts';
 import { AttachUnsupportedError, RuntimeUnavailableError, SessionNotFoundError } from '../errors.ts';
 import { assertSessionName } from '../name-rule.ts';
 import {
@@ -28,6 +28,7 @@ import {
   type WatchingProvider,
 } from '../provider.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
+import { outcomeOfError } from '../terminal/delivery.ts';
 import { DEFAULT_TIMINGS } from '../terminal/options.ts';
 import { RunningStarts } from '../terminal/running-starts.ts';
 import { withSessionEnv } from '../terminal/start.ts';
@@ -164,9 +165,7 @@ export class AcpProvider
       return await lock(name, waitMs, work, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof SessionNotFoundError) return { kind: 'no-session' };
-      const kind = codeOf(error) === 'session-locked' ? 'busy' : 'failed';
-      return { kind, detail: messageOf(error) };
+      return outcomeOfError(error);
     }
   }
 

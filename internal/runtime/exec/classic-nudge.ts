@@ -1,8 +1,7 @@
-import { messageOf } from '../../platform/errors.ts';
 import { findComposer } from '../composer.ts';
 import type { NudgeOptions, NudgeOutcome } from '../provider.ts';
 import { LOOK_BACK_LINES, lookAt } from '../screen.ts';
-import { type DeliveryContext, outcomeOfLostSession, whyBlocked } from '../terminal/delivery.ts';
+import { type DeliveryContext, outcomeOfError, whyBlocked } from '../terminal/delivery.ts';
 import { look, readFacts, type SessionFacts } from '../terminal/facts.ts';
 import { waitUntilIdle } from '../terminal/idle.ts';
 import type { ClassicContext } from './classic-start.ts';
@@ -38,7 +37,7 @@ export async function nudgeClassic(
     signal.throwIfAborted();
     const isGone = error instanceof ScriptFailedError && (await backend.inspect(name)).kind === 'absent';
     if (isGone) return { kind: 'no-session' };
-    return outcomeOfLostSession(error) ?? { kind: 'failed', detail: messageOf(error) };
+    return outcomeOfError(error);
   }
 }
 

@@ -31,6 +31,7 @@ import {
 } from '../provider.ts';
 import type { RunShell } from '../run-shell.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
+import { outcomeOfError } from '../terminal/delivery.ts';
 import { hasProcess } from '../terminal/facts.ts';
 import { DEFAULT_TIMINGS, type TerminalTimings } from '../terminal/options.ts';
 import { RunningStarts } from '../terminal/running-starts.ts';
@@ -215,8 +216,7 @@ export class ExecProvider
       );
     } catch (error) {
       signal.throwIfAborted();
-      const isLocked = error instanceof GcError && error.code === 'session-locked';
-      return { kind: isLocked ? 'busy' : 'failed', detail: messageOf(error) };
+      return outcomeOfError(error);
     }
   }
 

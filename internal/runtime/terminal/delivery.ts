@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
+import { codeOf, messageOf } from '../../platform/errors.ts';
 import { type Composer, findComposer } from '../composer.ts';
 import { SessionNotFoundError } from '../errors.ts';
 import { type AgentProfile, submitGapMs } from '../profiles.ts';
@@ -206,7 +207,8 @@ function excerpt(text: string): string {
   return JSON.stringify(line.length > EXCERPT_LENGTH ? `${line.slice(0, EXCERPT_LENGTH)}…` : line);
 }
 
-/** The outcome when the session went away in the middle: the same as when it was gone before. */
-export function outcomeOfLostSession(error: unknown): NudgeOutcome | undefined {
-  return error instanceof SessionNotFoundError ? { kind: 'no-session' } : undefined;
+/** What a message came to that an error ended. A session that went away in the middle is the same as one that was gone before. */
+export function outcomeOfError(error: unknown): NudgeOutcome {
+  if (error instanceof SessionNotFoundError) return { kind: 'no-session' };
+  return { kind: codeOf(error) === 'session-locked' ? 'busy' : 'failed', detail: messageOf(error) };
 }

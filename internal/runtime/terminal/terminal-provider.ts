@@ -28,7 +28,7 @@ import {
 import type { RuntimeConfig } from '../runtime-config.ts';
 import { copyInto } from '../staging.ts';
 import type { BackendSession, TerminalBackend } from './backend.ts';
-import { deliver, outcomeOfLostSession } from './delivery.ts';
+import { deliver, outcomeOfError } from './delivery.ts';
 import { readFacts, type SessionFacts, tokenOf } from './facts.ts';
 import { waitUntilIdle } from './idle.ts';
 import { pendingOn, respondTo } from './interaction.ts';
@@ -290,10 +290,4 @@ export async function unlessMissing(act: Promise<void>): Promise<void> {
   } catch (error) {
     if (!(error instanceof SessionNotFoundError)) throw error;
   }
-}
-
-function outcomeOfError(error: unknown): NudgeOutcome {
-  if (error instanceof GcError && error.code === 'session-locked')
-    return { kind: 'busy', detail: error.message };
-  return outcomeOfLostSession(error) ?? { kind: 'failed', detail: messageOf(error) };
 }

@@ -1,7 +1,6 @@
+import { type Fields, isFields } from '../../platform/fields.ts';
 import type { ClaudeNode } from './claude-index.ts';
 import type { TranscriptEntry, TranscriptPart } from './transcript-reader.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const SHOWN: readonly string[] = ['user', 'assistant', 'system', 'result'];
 
@@ -74,8 +73,4 @@ function resultText(content: unknown): string {
       isFields(block) && typeof block['text'] === 'string' ? [block['text']] : [],
     )
     .join('\n');
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,12 +1,9 @@
+import { type Fields, fieldsOf } from '../../platform/fields.ts';
 import { toClaudeEntry } from './claude-entry.ts';
 import { toNode } from './claude-index.ts';
 import type { ObservedEntry } from './observed.ts';
 import type { TranscriptPart } from './transcript-reader.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const countOf = (value: unknown): number => (typeof value === 'number' && value > 0 ? Math.floor(value) : 0);
 

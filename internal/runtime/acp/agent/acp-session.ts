@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import type { Clock } from '../../../platform/clock.ts';
 import { GcError, messageOf } from '../../../platform/errors.ts';
+import { fieldsOf } from '../../../platform/fields.ts';
 import type { AcpAgent, AcpAgentCallbacks, AgentCommand, AgentProcess } from '../../host/agent-process.ts';
 import type { WireAcpBlock, WireAcpLaunch, WireAcpState } from '../../host/protocol.ts';
 import type { ExitInfo } from '../../provider.ts';
@@ -8,7 +9,6 @@ import { agentRequests } from './agent-requests.ts';
 import { type AcpConnection, connect } from './connection.ts';
 import { ConversationRecord } from './conversation-record.ts';
 import { agentGone, type Phase, timedOut } from './failures.ts';
-import { fieldsOf } from './fields.ts';
 import { shakeHands } from './handshake.ts';
 import { PipedProcess } from './piped-process.ts';
 import { plainText } from './plain-text.ts';

@@ -1,3 +1,4 @@
+import { fieldsOf } from '../../../platform/fields.ts';
 import { type AcpConnection, answeredError, SPOKEN_VERSION } from './connection.ts';
 import {
   badAnswer,
@@ -10,7 +11,6 @@ import {
   RefusedError,
   wrongFolder,
 } from './failures.ts';
-import { fieldsOf } from './fields.ts';
 import { AUTH_REQUIRED } from './rpc-codes.ts';
 
 /** A longer id of a conversation is a mistake. */

@@ -10,8 +10,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { ensurePrivateDirFor } from '../../../platform/atomic-file.ts';
+import { fieldsOf } from '../../../platform/fields.ts';
 import { earlierJournal, rotatedJournal } from '../journal-files.ts';
-import { fieldsOf } from './fields.ts';
 
 const OWNER_ONLY = 0o600;
 /** A journal that is larger is set aside once as `.1`; the one set aside before it goes. */

@@ -1,8 +1,8 @@
 import { messageOf } from '../../../platform/errors.ts';
+import { fieldsOf } from '../../../platform/fields.ts';
 import type { WireAcpBlock } from '../../host/protocol.ts';
 import { answeredError } from './connection.ts';
 import { sayError } from './failures.ts';
-import { fieldsOf } from './fields.ts';
 import { oneLine } from './plain-text.ts';
 
 const STOP_CHARS = 2_000;

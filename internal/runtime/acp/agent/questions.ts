@@ -1,8 +1,8 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { GcError } from '../../../platform/errors.ts';
+import { fieldsOf } from '../../../platform/fields.ts';
 import type { WireAcpQuestion } from '../../host/protocol.ts';
 import type { RequestPermissionRequest } from './connection.ts';
-import { fieldsOf } from './fields.ts';
 import type { AnsweredBy } from './journal-fact.ts';
 import { cut, oneLine, plainText } from './plain-text.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS } from './rpc-codes.ts';

@@ -1,4 +1,4 @@
-import { fieldsOf } from './fields.ts';
+import { fieldsOf } from '../../../platform/fields.ts';
 import { cut, oneLine } from './plain-text.ts';
 
 /** What an agent tells while it works, as far as somebody here needs it. Everything else is `other`. */

@@ -1,4 +1,5 @@
 import { GcError } from '../../../platform/errors.ts';
+import { isFields } from '../../../platform/fields.ts';
 import type { TerminalSize } from '../../provider.ts';
 
 /**
@@ -77,20 +78,17 @@ export function readStatus(bytes: Buffer): RemoteExit {
 }
 
 function exitCodeOf(details: unknown): number | undefined {
-  const causes = isRecord(details) && Array.isArray(details['causes']) ? details['causes'] : [];
-  const cause: unknown = causes.find((each) => isRecord(each) && each['reason'] === 'ExitCode');
-  if (!isRecord(cause) || typeof cause['message'] !== 'string') return undefined;
+  const causes = isFields(details) && Array.isArray(details['causes']) ? details['causes'] : [];
+  const cause: unknown = causes.find((each) => isFields(each) && each['reason'] === 'ExitCode');
+  if (!isFields(cause) || typeof cause['message'] !== 'string') return undefined;
   return /^\d{1,3}$/.test(cause['message']) ? Number(cause['message']) : undefined;
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
+    return isFields(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

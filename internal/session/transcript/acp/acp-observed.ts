@@ -1,3 +1,4 @@
+import { isFields } from '../../../platform/fields.ts';
 import type { ObservedEntry, PlacedEntry } from '../observed.ts';
 import type { KnownFact, KnownLine } from './journal-line.ts';
 
@@ -127,8 +128,7 @@ function inputOf({ title, input }: Extract<KnownFact, { kind: 'tool-started' }>)
   if (input === undefined) return description;
   try {
     const value: unknown = JSON.parse(input);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? { ...description, ...value } : { ...description, input: value };
+    return isFields(value) ? { ...description, ...value } : { ...description, input: value };
   } catch {
     return { ...description, input }; // cut
   }

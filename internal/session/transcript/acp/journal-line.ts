@@ -1,4 +1,5 @@
 import { GcError } from '../../../platform/errors.ts';
+import { type Fields, fieldsOf } from '../../../platform/fields.ts';
 import {
   type AnsweredBy,
   JOURNAL_VERSION,
@@ -7,10 +8,6 @@ import {
 } from '../../../runtime/acp/agent/journal-fact.ts';
 import type { QuestionOption } from '../observed.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 

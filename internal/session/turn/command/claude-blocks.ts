@@ -1,17 +1,7 @@
+import { type Fields, fieldsOf, isFields } from '../../../platform/fields.ts';
 import type { Part } from '../../../protocol/generated/agentsessions/v1/common_pb.ts';
 import type { CallEffect, ResultEffect, TextEffect } from './dialect.ts';
-import {
-  dataPart,
-  type Fields,
-  fieldsOf,
-  filePart,
-  isFields,
-  listOf,
-  loggableObject,
-  textIn,
-  textPart,
-  wellFormed,
-} from './lenient-json.ts';
+import { dataPart, filePart, listOf, loggableObject, textIn, textPart, wellFormed } from './lenient-json.ts';
 
 /** What the program puts in the place of an answer of the model: an error, a resumption. */
 const SYNTHETIC_MODEL = '<synthetic>';

@@ -1,12 +1,13 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ensurePrivateDir, writeFileAtomic } from '../../../platform/atomic-file.ts';
+import { type Fields, fieldsOf } from '../../../platform/fields.ts';
 import { ClaudeTranscriptReader, projectSlugs } from '../../transcript/claude-reader.ts';
 import { effectsOfMessage, isSynthetic } from './claude-blocks.ts';
 import { entriesOf } from './conversation-entries.ts';
 import type { Conversations, Happened, Place, Tail } from './dialect.ts';
 import { CommandError } from './errors.ts';
-import { type Fields, fieldsOf, listOf, textIn, wellFormed } from './lenient-json.ts';
+import { listOf, textIn, wellFormed } from './lenient-json.ts';
 
 const SUFFIX = '.jsonl';
 const OWNER_ONLY = 0o600;

@@ -1,7 +1,8 @@
+import { type Fields, fieldsOf } from '../../../platform/fields.ts';
 import { effectsOfMessage } from './claude-blocks.ts';
 import { claudeConversations } from './claude-conversations.ts';
 import type { Dialect, OutputParser, ProgramEffect, RunMode } from './dialect.ts';
-import { countIn, type Fields, fieldsOf, listOf, objectIn, textIn, wellFormed } from './lenient-json.ts';
+import { countIn, listOf, objectIn, textIn, wellFormed } from './lenient-json.ts';
 
 /** Source: what Claude Code 2.1.197 prints when its conversation, or the message to branch off at, is gone. */
 const LOST = /^No (conversation|message) found with /;

@@ -2,18 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { writeFileAtomic } from '../../../platform/atomic-file.ts';
 import { codeOf } from '../../../platform/errors.ts';
+import { type Fields, fieldsOf } from '../../../platform/fields.ts';
 import { entriesOf } from './conversation-entries.ts';
 import type { Conversations, Happened, Place, Tail } from './dialect.ts';
 import { CommandError } from './errors.ts';
-import {
-  type Fields,
-  fieldsOf,
-  listOf,
-  loggableObject,
-  textIn,
-  textPart,
-  wellFormed,
-} from './lenient-json.ts';
+import { listOf, loggableObject, textIn, textPart, wellFormed } from './lenient-json.ts';
 import type { Recorded } from './recorded.ts';
 
 const OWNER_ONLY = 0o600;

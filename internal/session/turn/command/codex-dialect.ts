@@ -1,16 +1,8 @@
+import { type Fields, fieldsOf } from '../../../platform/fields.ts';
 import { codexConversations } from './codex-conversations.ts';
 import type { CallEffect, Dialect, OutputParser, ProgramEffect, ResultEffect, RunMode } from './dialect.ts';
 import { CommandError } from './errors.ts';
-import {
-  countIn,
-  type Fields,
-  fieldsOf,
-  loggableObject,
-  objectIn,
-  textIn,
-  textPart,
-  wellFormed,
-} from './lenient-json.ts';
+import { countIn, loggableObject, objectIn, textIn, textPart, wellFormed } from './lenient-json.ts';
 
 /** Source: what Codex 0.171.0 prints when a conversation is gone. */
 const LOST = /no rollout found for thread id/;

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
+import { type Fields, isFields } from '../../../platform/fields.ts';
 import { readJsonl } from '../../transcript/jsonl-lines.ts';
-import { type Fields, isFields } from './lenient-json.ts';
 
 /** The entries of a program's own record of a conversation, in order; what is no entry is passed over. */
 export async function* entriesOf(file: string): AsyncGenerator<Fields, void, undefined> {

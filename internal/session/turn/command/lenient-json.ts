@@ -1,7 +1,6 @@
+import { type Fields, fieldsOf, isFields } from '../../../platform/fields.ts';
 import { type Part, PartSchema } from '../../../protocol/generated/agentsessions/v1/common_pb.ts';
 import { create, type JsonObject, type JsonValue } from '../../../protocol/protobuf.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The object in a line; `broken` when it begins like one and is none; `undefined` for anything else. */
 export function objectIn(line: string): Fields | 'broken' | undefined {
@@ -12,14 +11,6 @@ export function objectIn(line: string): Fields | 'broken' | undefined {
   } catch {
     return 'broken'; // the caller says so, with what came before
   }
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
 }
 
 export function listOf(value: unknown): readonly Fields[] {

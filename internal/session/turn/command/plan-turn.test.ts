@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fieldsOf } from '../../../platform/fields.ts';
 import { seededIds } from '../../../platform/ids.ts';
 import { textMessage } from '../../../protocol/events.ts';
 import { type Event, MessageSchema } from '../../../protocol/generated/agentsessions/v1/common_pb.ts';
@@ -11,7 +12,7 @@ import { claudeParser } from './claude-dialect.ts';
 import { codexConversations } from './codex-conversations.ts';
 import { codexParser } from './codex-dialect.ts';
 import type { Conversations, OutputParser, Tail } from './dialect.ts';
-import { dataPart, fieldsOf, filePart } from './lenient-json.ts';
+import { dataPart, filePart } from './lenient-json.ts';
 import { type NativeFact, nativeFact } from './native-fact.ts';
 import { planTurn } from './plan-turn.ts';
 import { continuationPrompt, promptOf } from './prompts.ts';
