@@ -3,7 +3,6 @@ import { cityRuntimeDir, type Environment } from '../platform/paths.ts';
 import { LEASE_VARIABLE } from '../runtime/k8s/lease/lease-variable.ts';
 import type { Provider } from '../runtime/provider.ts';
 import { type ExecProviderName, isExecName, type ProviderName, scriptOf } from '../runtime/registry.ts';
-import type { HostBackendOptions } from '../runtime/subprocess/host-backend.ts';
 import type { TerminalBackend } from '../runtime/terminal/backend.ts';
 import type { TerminalProviderOptions } from '../runtime/terminal/options.ts';
 import { acpDir, needsRouter, withAcp } from './acp-sessions.ts';
@@ -208,16 +207,7 @@ async function hostBackend(facts: ProviderFacts, options: MakeProviderOptions, d
   const { HostBackend } = await import('../runtime/subprocess/host-backend.ts');
   const { cityId, role, clock, ids } = facts;
   const { hostCommand } = options;
-  const made: HostBackendOptions = {
-    dir,
-    cityId,
-    hostCommand,
-    env: hostEnvironment(facts.env),
-    clock,
-    ids,
-    role,
-  };
-  return new HostBackend(made);
+  return new HostBackend({ dir, cityId, hostCommand, env: hostEnvironment(facts.env), clock, ids, role });
 }
 
 async function terminalProvider(facts: ProviderFacts, backend: TerminalBackend): Promise<Provider> {

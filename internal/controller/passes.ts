@@ -110,6 +110,7 @@ export class CityPasses {
     desired: ReadonlyMap<string, Desired>,
   ): PlanInput {
     const { memory, executor, city, time, parts } = this.#engine;
+    const room = this.#engine.room();
     return {
       now: parts.clock.now(),
       lived: time.lived(),
@@ -131,8 +132,9 @@ export class CityPasses {
       watchingSince: this.#watchingSince,
       watched: this.#watched,
       startSlots: this.#isPressed() ? 1 : city.daemon.maxWakesPerTick,
-      room: this.#engine.room(),
-      elsewhere: runningElsewhere(this.#engine, desired.keys()),
+      room,
+      // Asked for the limits alone: a city without any pays nothing for them.
+      elsewhere: room ? runningElsewhere(this.#engine, desired.keys()) : new Set(),
       driftDrainTimeoutMs: city.daemon.driftDrainTimeoutMs,
       demand: this.#engine.demand,
       stopping: false,

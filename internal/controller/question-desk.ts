@@ -8,6 +8,7 @@ import { displayName } from '../session/display.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { AnswerReply, AnswerRequest, OpenQuestion, OpenQuestions } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
+import { askedLine } from './question-text.ts';
 import { sightOf } from './session-facts.ts';
 import type { SessionVerbs } from './session-verbs.ts';
 import { requireAction, requireExisting } from './verb-context.ts';
@@ -107,7 +108,7 @@ export class QuestionDesk {
   /** The log says who answered what. */
   async #tell(record: SessionRecord, pending: PendingInteraction, choice: string): Promise<void> {
     const { engine, actor, poke } = this.#options;
-    const asked = firstLine(pending.prompt ?? pending.kind);
+    const asked = askedLine(pending).slice(0, CHOICE_CHARS);
     const said = choice.slice(0, CHOICE_CHARS);
     const decision: NewDecision = {
       sessionId: record.id,
@@ -156,7 +157,7 @@ function notAsked(
       next: 'gc session pending',
     });
   }
-  const now = pending ? `; it asks now: ${firstLine(pending.prompt ?? pending.kind)}` : '';
+  const now = pending ? `; it asks now: ${askedLine(pending).slice(0, CHOICE_CHARS)}` : '';
   return new GcError(
     'already-answered',
     `session ${label} does not ask that any more: it was answered already, or taken back${now}`,
@@ -188,8 +189,4 @@ function labelOf({ options = [] }: PendingInteraction, choice: string): string {
 function unknownAction(said: string, options: readonly string[]): GcError {
   const choices = options.map((option, index) => `${index + 1} ${option}`).join(', ');
   return new GcError('unknown-action', `"${said}" is no answer to it`, { next: `answer one of: ${choices}` });
-}
-
-function firstLine(text: string): string {
-  return (text.split('\n').find((line) => line.trim() !== '') ?? '').trim().slice(0, CHOICE_CHARS);
 }

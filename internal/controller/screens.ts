@@ -4,6 +4,7 @@ import { profileKindOf, profileOf } from '../runtime/profiles.ts';
 import { canInteract, canWaitForIdle, type Observation, type Provider } from '../runtime/provider.ts';
 import { type Activity, activityOf } from '../runtime/readiness.ts';
 import { type Look, lookAtText } from '../runtime/screen.ts';
+import { askedLine } from './question-text.ts';
 
 /** What one look at a screen told, for a status. */
 export interface Glimpse {
@@ -107,14 +108,10 @@ export class Screens {
     const provider = this.#provider;
     if (!canInteract(provider) || !canWaitForIdle(provider)) return undefined;
     const pending = await provider.pending(name);
-    if (pending) return { kind: 'asking', what: firstLine(pending.prompt ?? pending.kind) };
+    if (pending) return { kind: 'asking', what: askedLine(pending) };
     const idle = await provider.waitForIdle(name, 0);
     return idle ? { kind: 'idle', composer: undefined } : { kind: 'busy', why: 'a turn is open' };
   }
-}
-
-function firstLine(text: string): string {
-  return (text.split('\n').find((line) => line.trim() !== '') ?? '').trim();
 }
 
 /** Some providers round activity down to the second. */

@@ -1,4 +1,4 @@
-import type { StartContext } from '../terminal/start.ts';
+import type { StartContext } from '../terminal/start-steps.ts';
 import type { AcpBackend } from './acp-backend.ts';
 
 /** What `new AcpProvider(options)` takes. */

@@ -31,7 +31,7 @@ import type { RuntimeConfig } from '../runtime-config.ts';
 import { outcomeOfError } from '../terminal/delivery.ts';
 import { DEFAULT_TIMINGS } from '../terminal/options.ts';
 import { RunningStarts } from '../terminal/running-starts.ts';
-import { withSessionEnv } from '../terminal/start.ts';
+import { withSessionEnv } from '../terminal/start-steps.ts';
 import { TerminalProvider, unlessMissing } from '../terminal/terminal-provider.ts';
 import type { AcpBackend } from './acp-backend.ts';
 import {

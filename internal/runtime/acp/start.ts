@@ -4,17 +4,17 @@ import type { WireAcpState } from '../host/protocol.ts';
 import { META_CONVERSATION, META_START_PHASE, type StartOptions, type StartResult } from '../provider.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 import { type PreparedLaunch, unquoteShell } from '../terminal/launch.ts';
-import { runAll, runScript } from '../terminal/setup-commands.ts';
+import { diedError } from '../terminal/start-errors.ts';
 import {
-  cleanUp,
-  makeRoom,
+  createAndFinish,
+  goLive,
   prepare,
   refuseLiving,
   runnerOf,
+  setUp,
   step,
   withTypedPrompt,
-} from '../terminal/start.ts';
-import { diedError } from '../terminal/start-errors.ts';
+} from '../terminal/start-steps.ts';
 import type { AcpContext } from './acp-options.ts';
 import { readState, waitForState } from './acp-requests.ts';
 import { deliverBlocks } from './delivery.ts';
@@ -48,7 +48,15 @@ export async function startAcpSession(
   return await context.lock(
     name,
     context.timings.lockTimeoutMs,
-    () => createAndFinish(context, name, config, prepared, warnings, options),
+    () =>
+      createAndFinish(context, {
+        name,
+        config,
+        prepared,
+        options,
+        create: () => open(context, name, config, prepared, options.signal),
+        finish: () => finish(context, name, config, false, warnings, options),
+      }),
     options.signal,
   );
 }
@@ -82,31 +90,16 @@ async function wasPrompted(context: AcpContext, name: string): Promise<boolean> 
   return (await readState(backend, name)).turn > 0;
 }
 
-async function createAndFinish(
-  context: AcpContext,
+async function open(
+  { backend, clientVersion, handshakeTimeoutMs: handshakeMs }: AcpContext,
   name: string,
-  config: RuntimeConfig,
-  prepared: PreparedLaunch,
-  warnings: readonly string[],
-  options: StartOptions,
-): Promise<StartResult> {
-  const { backend, clientVersion, handshakeTimeoutMs: handshakeMs } = context;
-  const { argv, cwd, env, columns, rows } = prepared.launch;
-  const acp = { conversation: config.conversation, handshakeMs, clientVersion };
-  let created = false;
-  try {
-    step(options, 'creating');
-    await makeRoom(context, name, config);
-    options.signal.throwIfAborted();
-    await backend.open(name, { argv, cwd, env, pty: false, columns, rows, acp }, options.signal);
-    created = true;
-    await backend.setMeta(name, META_START_PHASE, 'created');
-    return await finish(context, name, config, false, warnings, options);
-  } catch (error) {
-    prepared.discard();
-    if (created) await cleanUp(context, name, config);
-    throw error;
-  }
+  { conversation }: RuntimeConfig,
+  { launch }: PreparedLaunch,
+  signal: AbortSignal,
+): Promise<void> {
+  const { argv, cwd, env, columns, rows } = launch;
+  const acp = { conversation, handshakeMs, clientVersion };
+  await backend.open(name, { argv, cwd, env, pty: false, columns, rows, acp }, signal);
 }
 
 /** Everything after creation: the open conversation is what readiness means here. */
@@ -126,19 +119,14 @@ async function finish(
   await backend.setMeta(name, META_CONVERSATION, state.conversation);
   if (state.resumes) await backend.setMeta(name, META_RESUMES, 'yes');
 
-  if (config.sessionSetup.length > 0 || config.sessionSetupScript !== '') step(options, 'session_setup');
-  warnings.push(...(await runAll(runner, name, config, 'session_setup', config.sessionSetup)));
-  warnings.push(...(await runScript(runner, name, config)));
+  warnings.push(...(await setUp(runner, name, config, options)));
   const prompt = withTypedPrompt(config, unquoteShell(config.promptSuffix)).nudge;
   if (!prompted && prompt !== '') {
     step(options, 'prompt');
     await givePrompt(context, name, config, prompt, options.signal);
   }
 
-  if (config.sessionLive.length > 0) step(options, 'session_live');
-  warnings.push(...(await runAll(runner, name, config, 'session_live', config.sessionLive)));
-  options.signal.throwIfAborted();
-  await backend.setMeta(name, META_START_PHASE, 'ready');
+  warnings.push(...(await goLive(backend, runner, name, config, options)));
   return { kind: 'ready', answered: [], warnings };
 }
 

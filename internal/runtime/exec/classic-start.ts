@@ -6,13 +6,14 @@ import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import type { Ids } from '../../platform/ids.ts';
 import { DiedDuringStartupError, SessionExistsError } from '../errors.ts';
-import { META_INSTANCE_TOKEN, type StartOptions, type StartResult, type StartStep } from '../provider.ts';
+import { META_INSTANCE_TOKEN, type StartOptions, type StartResult } from '../provider.ts';
 import type { RunShell } from '../run-shell.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 import { tailOf } from '../screen.ts';
 import { commandLine, unquoteShell } from '../terminal/launch.ts';
 import type { TerminalTimings } from '../terminal/options.ts';
 import { runAll } from '../terminal/setup-commands.ts';
+import { step } from '../terminal/start-steps.ts';
 import { startupMemory, watchUntilReady } from '../terminal/startup-watch.ts';
 import { ScriptUnsupportedError } from './errors.ts';
 import type { ScriptBackend } from './script-backend.ts';
@@ -234,9 +235,4 @@ async function removeOld(folder: string, prefix: string): Promise<void> {
 async function isFolder(path: string): Promise<boolean> {
   if (path === '') return false;
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
-}
-
-function step(options: StartOptions, name: StartStep): void {
-  options.signal.throwIfAborted();
-  options.onProgress?.({ kind: 'step', step: name });
 }

@@ -36,7 +36,7 @@ import { hasProcess } from '../terminal/facts.ts';
 import { DEFAULT_TIMINGS, type TerminalTimings } from '../terminal/options.ts';
 import { RunningStarts } from '../terminal/running-starts.ts';
 import type { SessionLock } from '../terminal/session-lock.ts';
-import { withSessionEnv } from '../terminal/start.ts';
+import { withSessionEnv } from '../terminal/start-steps.ts';
 import { TerminalProvider } from '../terminal/terminal-provider.ts';
 import { nudgeClassic } from './classic-nudge.ts';
 import { type ClassicContext, finishClassic, runLive, startClassic } from './classic-start.ts';

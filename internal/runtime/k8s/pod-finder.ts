@@ -2,15 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { GcError, messageOf } from '../../platform/errors.ts';
 import { RuntimeUnavailableError, SessionNotFoundError } from '../errors.ts';
 import type { BackendSession } from '../terminal/backend.ts';
-import type { KubeApi } from './api/kube-api.ts';
 import type { Pod } from './api/pod.ts';
-import type { PodInformer } from './informer.ts';
-import type { K8sBackendOptions, K8sTimings } from './k8s-options.ts';
+import type { K8sBackendOptions } from './k8s-options.ts';
 import { lastLinesOf } from './last-lines.ts';
 import { citySelector, sessionSelector } from './manifest.ts';
+import type { PodParts } from './pod-parts.ts';
 import { PodSessions } from './pod-sessions.ts';
 import { podState } from './pod-state.ts';
-import type { PodStreams } from './pod-streams.ts';
 
 /** The first look at a cluster waits for it so long before the answer is that it could not be told. */
 const FIRST_LOOK_MS = 10_000;
@@ -30,13 +28,7 @@ export type LookedAtAll =
   | { readonly kind: 'unknown'; readonly reason: string }
   | { readonly kind: 'seen'; readonly sessions: ReadonlyMap<string, BackendSession> };
 
-export interface PodFinderOptions extends Pick<K8sBackendOptions, 'clock' | 'cityId' | 'role'> {
-  readonly timings: K8sTimings;
-  readonly api: () => Promise<KubeApi>;
-  readonly informer: PodInformer;
-  readonly sessions: PodSessions;
-  readonly streams: PodStreams;
-  readonly lifetime: AbortSignal;
+export interface PodFinderOptions extends PodParts, Pick<K8sBackendOptions, 'clock' | 'cityId' | 'role'> {
   readonly isPreparing: (uid: string) => boolean;
 }
 

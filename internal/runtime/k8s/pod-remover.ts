@@ -3,23 +3,16 @@ import { GcError } from '../../platform/errors.ts';
 import type { KubeApi } from './api/kube-api.ts';
 import { KubeError } from './api/kube-error.ts';
 import type { Pod } from './api/pod.ts';
-import type { PodInformer } from './informer.ts';
-import type { K8sBackendOptions, K8sTimings } from './k8s-options.ts';
+import type { K8sBackendOptions } from './k8s-options.ts';
 import { ANNOTATION_STOPPED, sessionSelector } from './manifest.ts';
-import type { PodSessions } from './pod-sessions.ts';
+import type { PodParts } from './pod-parts.ts';
 import { sessionOf } from './pod-state.ts';
-import type { PodStreams } from './pod-streams.ts';
 
 const GONE_POLL_MS = 200;
 
-export interface PodRemoverOptions extends Pick<K8sBackendOptions, 'clock' | 'cityId' | 'settings' | 'role'> {
-  readonly timings: K8sTimings;
-  readonly api: () => Promise<KubeApi>;
-  readonly informer: PodInformer;
-  readonly sessions: PodSessions;
-  readonly streams: PodStreams;
-  readonly lifetime: AbortSignal;
-}
+export interface PodRemoverOptions
+  extends PodParts,
+    Pick<K8sBackendOptions, 'clock' | 'cityId' | 'settings' | 'role'> {}
 
 /** Deletes pods of ours, each by its uid, and waits until they are gone. */
 export class PodRemover {

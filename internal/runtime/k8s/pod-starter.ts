@@ -2,16 +2,13 @@ import { SessionInitializingError, StartFailedError } from '../errors.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 import type { Launch } from '../terminal/backend.ts';
 import { isDeadline } from '../terminal/start-errors.ts';
-import type { KubeApi } from './api/kube-api.ts';
 import type { Pod } from './api/pod.ts';
 import { createPod, existing } from './create-pod.ts';
-import type { PodInformer } from './informer.ts';
-import type { K8sBackendOptions, K8sTimings } from './k8s-options.ts';
+import type { K8sBackendOptions } from './k8s-options.ts';
 import { type PathMap, pathMapOf } from './path-map.ts';
 import { withoutMachine } from './pod-env.ts';
-import type { PodSessions } from './pod-sessions.ts';
+import type { PodParts } from './pod-parts.ts';
 import { isDeleting, podState } from './pod-state.ts';
-import type { PodStreams } from './pod-streams.ts';
 import { preparePod } from './prepare-pod.ts';
 import { needsStaging } from './staging/bring.ts';
 
@@ -19,13 +16,8 @@ import { needsStaging } from './staging/bring.ts';
 const CLEAN_UP_GRACE_SECONDS = 1;
 
 export interface PodStarterOptions
-  extends Pick<K8sBackendOptions, 'clock' | 'ids' | 'settings' | 'cityId' | 'tenure' | 'machineEnv'> {
-  readonly timings: K8sTimings;
-  readonly api: () => Promise<KubeApi>;
-  readonly informer: PodInformer;
-  readonly sessions: PodSessions;
-  readonly streams: PodStreams;
-  readonly lifetime: AbortSignal;
+  extends PodParts,
+    Pick<K8sBackendOptions, 'clock' | 'ids' | 'settings' | 'cityId' | 'tenure' | 'machineEnv'> {
   /** Deletes the pods and waits until they are gone. */
   readonly remove: (name: string, pods: readonly Pod[], graceSeconds: number) => Promise<void>;
 }

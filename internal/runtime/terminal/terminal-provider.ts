@@ -38,7 +38,8 @@ import { DEFAULT_TIMINGS, type TerminalProviderOptions, type TerminalTimings } f
 import { lastLines } from './peek.ts';
 import { RunningStarts } from './running-starts.ts';
 import { runAll } from './setup-commands.ts';
-import { continueSession, runnerOf, type StartContext, startSession, withSessionEnv } from './start.ts';
+import { continueSession, startSession } from './start.ts';
+import { runnerOf, type StartContext, withSessionEnv } from './start-steps.ts';
 
 type WaitingNudge = NudgeOptions & Required<Pick<NudgeOptions, 'waitIdleMs' | 'signal'>>;
 
