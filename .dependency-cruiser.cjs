@@ -84,7 +84,7 @@ module.exports = {
       to: {
         path: '^(internal|cmd)/',
         pathNot:
-          '^internal/(runtime/(provider|errors|runtime-config)|beads/store|events/event|platform/(clock|errors|ids|duration)|session/log/(session-log|errors))\\.ts$|^internal/protocol/',
+          '^internal/(runtime/(provider|errors|runtime-config)|beads/(store|work)|events/event|platform/(clock|errors|ids|duration)|session/log/(session-log|errors))\\.ts$|^internal/protocol/',
       },
     },
     {

@@ -12,6 +12,9 @@ const AMBIENT =
 /** Written by a program, from `proto/`. */
 const GENERATED = 'internal/protocol/generated/';
 const LOOSE_TYPE = /\bas any\b|: any\b|<any>/;
+/** What the oldest Node that is supported does not have. */
+const TOO_NEW =
+  /\b(?:Map|Object)\.groupBy\(|\bPromise\.(?:withResolvers|try)\(|\bArray\.fromAsync\(|\bimport\.meta\.main\b/;
 const LOOSE_END = /@ts-(ignore|expect-error|nocheck)|biome-ignore|\b(TODO|FIXME|XXX)\b/;
 const IMPORT = /^\s*(?:import|export)\b[^'"]*from\s+'([^'.][^']*)'|import\('([^'.][^']*)'\)/gm;
 
@@ -28,6 +31,7 @@ for (const file of ['cmd', 'internal', 'conformance'].flatMap((dir) => walk(join
     const code = line.replace(/^\s*(\*|\/\/|\/\*).*$/, '');
     if (LOOSE_TYPE.test(code) || LOOSE_END.test(line))
       problems.push(`${path}:${index + 1} loose end: ${line.trim()}`);
+    if (TOO_NEW.test(code)) problems.push(`${path}:${index + 1} too new for Node 20: ${line.trim()}`);
     if (!isTest && AMBIENT.test(code) && !RIM.some((rim) => rim.test(path))) {
       problems.push(`${path}:${index + 1} ambient state inside: ${line.trim()}`);
     }

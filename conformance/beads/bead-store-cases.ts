@@ -12,8 +12,10 @@ export interface BeadStoreContext {
 export type BeadStoreNeed =
   /** Two handles on one store. */
   | 'second-handle'
-  /** Revisions are kept and guard updates. */
+  /** Revisions guard updates. */
   | 'revisions'
+  /** They are counted, too. */
+  | 'counted-revisions'
   | 'dependencies';
 
 /** A case holds when `run` resolves; it rejects with what was found otherwise. */
@@ -272,15 +274,46 @@ export const BEAD_STORE_CASES: readonly BeadStoreCase[] = [
     },
   },
   {
-    name: 'a revision grows by one with every change and guards updates',
+    name: 'a revision grows by one with every change',
+    needs: ['counted-revisions'],
+    async run({ store }) {
+      const bead = await store.create(task('r'));
+      const second = await store.update(bead.id, { title: 's' });
+      assert.equal(second.revision, bead.revision + 1);
+      assert.equal((await store.close(bead.id)).revision, bead.revision + 2);
+    },
+  },
+  {
+    name: 'every change makes another revision, and an older one guards nothing any more',
+    needs: ['revisions'],
+    async run({ store }) {
+      const blocker = await store.create(task('b'));
+      const bead = await store.create(task('r'));
+      const changes = [
+        () => store.update(bead.id, { metadata: { k: 'v' } }),
+        () => store.addDependency({ issue_id: bead.id, depends_on_id: blocker.id, type: 'blocks' }),
+        () => store.addComment(bead.id, { author: 'me', text: 'x' }),
+        () => store.claim(bead.id, 'me'),
+        () => store.close(bead.id),
+      ];
+      const seen = new Set([bead.revision]);
+      for (const change of changes) {
+        await change();
+        seen.add((await store.get(bead.id)).revision);
+      }
+      assert.equal(seen.size, changes.length + 1);
+      await rejectsWith('revision-conflict', store.update(bead.id, { title: 'lost' }, bead.revision));
+      assert.equal((await store.get(bead.id)).title, 'r');
+    },
+  },
+  {
+    name: 'a revision guards updates',
     needs: ['revisions'],
     async run({ store }) {
       const bead = await store.create(task('r'));
-      const second = await store.update(bead.id, { title: 's' }, bead.revision);
-      assert.equal(second.revision, bead.revision + 1);
+      await store.update(bead.id, { title: 's' }, bead.revision);
       await rejectsWith('revision-conflict', store.update(bead.id, { title: 'lost' }, bead.revision));
       assert.equal((await store.get(bead.id)).title, 's');
-      assert.equal((await store.close(bead.id)).revision, bead.revision + 2);
     },
   },
   {

@@ -121,8 +121,16 @@ function ask(command) {
   write(' Esc to cancel');
 }
 
+// A question that was answered is not left on the screen, as agent programs do it.
+function closeQuestion() {
+  const columns = process.stdout.columns || 80;
+  const wrapped = Math.max(1, Math.ceil((3 + permission.length) / columns));
+  if (tty) write(`\x1b[${9 + wrapped}A\r\x1b[J`);
+  else line('');
+}
+
 function decide(digit) {
-  line('');
+  closeQuestion();
   line(
     digit === '3'
       ? `${name}: I will not run ${permission}`
@@ -146,7 +154,7 @@ function interrupt() {
     return idle();
   }
   if (mode === 'asking') {
-    line('');
+    closeQuestion();
     line(`${name}: cancelled`);
     return idle();
   }

@@ -1,4 +1,4 @@
-import { instanceName, resolvedMax, supportsExpansion } from '../config/capacity.ts';
+import { instanceName, isPool, resolvedMax } from '../config/capacity.ts';
 import type { Agent, City } from '../config/city.ts';
 import { baseName, qualifiedName } from '../config/qualified-name.ts';
 import { identityOfSession } from './session-name.ts';
@@ -54,7 +54,7 @@ function namedSession(city: AgentCity, identity: string): FoundAgent | undefined
 
 /** The identity of an instance, by its whole name or, without its rig and binding, by the last part of it. */
 function instanceOf(city: AgentCity, agent: Agent, word: string): string | undefined {
-  if (!supportsExpansion(agent)) return undefined;
+  if (!isPool(city, agent)) return undefined;
   const last = baseName(word);
   const pooled = agent.namepoolNames.indexOf(last.slice(last.lastIndexOf('.') + 1)) + 1;
   const slot = pooled || Number(/-([1-9]\d{0,4})$/.exec(last)?.[1] ?? 0);

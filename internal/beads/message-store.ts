@@ -1,4 +1,5 @@
 import { GcError } from '../platform/errors.ts';
+import type { Ids } from '../platform/ids.ts';
 import {
   CLOSE_REASON,
   DELETED,
@@ -11,9 +12,8 @@ import {
   threadLabel,
   toMessage,
 } from './message.ts';
-import type { BeadTable } from './sqlite/bead-table.ts';
-import type { CityDatabase, CityTransaction } from './sqlite/city-database.ts';
 import type { BeadPatch } from './store.ts';
+import type { WorkBeads, WorkTransaction, WorkView } from './work.ts';
 
 const THREAD_ID_BYTES = 6;
 
@@ -26,31 +26,33 @@ export interface MessageChange {
 type Reason = 'mail.read' | 'mail.marked_read' | 'mail.marked_unread' | 'mail.archived' | 'mail.deleted';
 
 /**
- * The mail of a city: beads of type `message` in its own database. Every change and its `mail.*` event are one
+ * The mail of a city: beads of type `message` where its work is. Every change and its `mail.*` event are one
  * transaction. Source of the events: Gas City (subject = message, actor = who did it).
  * @throws GcError `message-not-found`, `not-a-message`
  */
 export class MessageStore {
-  readonly #city: CityDatabase;
+  readonly #work: WorkBeads;
+  readonly #ids: Pick<Ids, 'hex'>;
 
-  constructor(city: CityDatabase) {
-    this.#city = city;
+  constructor(work: WorkBeads, ids: Pick<Ids, 'hex'>) {
+    this.#work = work;
+    this.#ids = ids;
   }
 
   /** All of them are sent or none. */
   send(messages: readonly NewMessage[]): Promise<readonly Message[]> {
-    return this.#city.transaction((tx) => messages.map((message) => this.#send(tx, message)));
+    return this.#work.transaction((tx) => messages.map((message) => this.#send(tx, message)));
   }
 
   get(id: string): Promise<Message> {
-    return this.#city.read(() => messageOf(this.#city.beadTable, id));
+    return this.#work.look((view) => messageOf(view, id));
   }
 
   /** What was sent to one of these addresses and is neither archived nor deleted, oldest first. */
   kept(addresses: readonly string[]): Promise<readonly Message[]> {
-    return this.#city.read(() =>
+    return this.#work.look((view) =>
       [...new Set(addresses)]
-        .flatMap((assignee) => this.#city.beadTable.list({ type: MESSAGE_TYPE, assignee }))
+        .flatMap((assignee) => view.list({ type: MESSAGE_TYPE, assignee }))
         .map(toMessage)
         .sort((a, b) => byAge(a, b)),
     );
@@ -62,8 +64,8 @@ export class MessageStore {
 
   /** Oldest first, archived ones too. */
   thread(threadId: string): Promise<readonly Message[]> {
-    return this.#city.read(() =>
-      this.#city.beadTable
+    return this.#work.look((view) =>
+      view
         .list({ type: MESSAGE_TYPE, label: threadLabel(threadId), includeClosed: true })
         .map(toMessage)
         .filter(({ state }) => state !== 'deleted'),
@@ -96,8 +98,8 @@ export class MessageStore {
     );
   }
 
-  #send(tx: CityTransaction, message: NewMessage): Message {
-    const bead = tx.createBead(newMessageBead(message, `thread-${this.#city.ids.hex(THREAD_ID_BYTES)}`));
+  #send(tx: WorkTransaction, message: NewMessage): Message {
+    const bead = tx.createBead(newMessageBead(message, `thread-${this.#ids.hex(THREAD_ID_BYTES)}`));
     const sent = toMessage(bead);
     tx.recordEvent({
       type: message.answers ? 'mail.replied' : 'mail.sent',
@@ -115,7 +117,7 @@ export class MessageStore {
     type: Reason,
     patchOf: (message: Message) => BeadPatch | undefined,
   ): Promise<MessageChange> {
-    return this.#city.transaction((tx) => {
+    return this.#work.transaction((tx) => {
       const before = messageOf(tx.beads, id);
       const patch = patchOf(before);
       if (!patch) return { message: before, unchanged: true };
@@ -126,7 +128,7 @@ export class MessageStore {
   }
 }
 
-function messageOf(beads: BeadTable, id: string): Message {
+function messageOf(beads: WorkView, id: string): Message {
   const bead = beads.find(id);
   if (!bead) throw new GcError('message-not-found', `message not found: ${id}`, { next: 'gc mail inbox' });
   if (bead.issue_type === MESSAGE_TYPE) return toMessage(bead);

@@ -23,7 +23,7 @@ export interface Bead {
   readonly labels: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
   readonly dependencies: readonly Dependency[];
-  /** Grows by one with every change of this bead; the guard of `update`. */
+  /** Another one after every change of this bead (in the city's database it grows by one); the guard of `update`. */
   readonly revision: number;
 }
 
@@ -67,6 +67,8 @@ export interface BeadPatch {
   readonly issue_type?: string;
   readonly priority?: number;
   readonly assignee?: string;
+  /** `''`: of none. */
+  readonly parent?: string;
   readonly description?: string;
   readonly notes?: string;
   readonly addLabels?: readonly string[];
@@ -140,7 +142,7 @@ export interface BeadStore {
 
 export class BeadNotFoundError extends GcError {
   constructor(id: string) {
-    super('bead-not-found', `bead not found: ${id}`);
+    super('bead-not-found', `bead not found: ${/^[\x21-\x7e]+$/.test(id) ? id : JSON.stringify(id)}`);
   }
 }
 

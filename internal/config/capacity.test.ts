@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import {
   allowsGeneric,
   instanceName,
+  isPool,
   limitOf,
   resolvedMax,
   supportsExpansion,
@@ -18,6 +19,23 @@ const sized = (max: number | undefined, namepoolNames: readonly string[] = []) =
   maxActiveSessions: max,
   namepoolNames,
 });
+
+type Pooled = Parameters<typeof isPool>;
+
+const namedCity = (...templates: readonly string[]) =>
+  ({
+    namedSessions: templates.map((templateQualifiedName) => ({ templateQualifiedName })),
+  }) as unknown as Pooled[0];
+
+const pooled = (over: object) =>
+  ({
+    qualifiedName: 'worker',
+    maxActiveSessions: 1,
+    minActiveSessions: 0,
+    scaleCheck: '',
+    namepoolNames: [],
+    ...over,
+  }) as unknown as Pooled[1];
 
 describe('how many sessions an agent may have', () => {
   it.each([
@@ -53,6 +71,21 @@ describe('how many sessions an agent may have', () => {
     expect(resolvedMax(city(3, undefined), { dir: '', maxActiveSessions: undefined })).toBeUndefined();
     expect(resolvedMax(city(3, 4), inRig(-1))).toBeUndefined();
     expect(limitOf(0)).toBe(0);
+  });
+});
+
+describe('a pool', () => {
+  it.each<[string, object, readonly string[], boolean]>([
+    ['several sessions', { maxActiveSessions: 3 }, ['worker'], true],
+    ['no limit', { maxActiveSessions: undefined }, [], true],
+    ['names to give', { namepoolNames: ['ann'] }, [], true],
+    ['one session and nothing that asks for it', {}, [], false],
+    ['one session and a floor', { minActiveSessions: 1 }, [], true],
+    ['one session and a command that counts', { scaleCheck: 'echo 1' }, [], true],
+    ['one session that is a named one', { scaleCheck: 'echo 1', minActiveSessions: 1 }, ['worker'], false],
+    ['no session', { maxActiveSessions: 0, minActiveSessions: 1 }, [], false],
+  ])('with %s', (_, over, named, isOne) => {
+    expect(isPool(namedCity(...named), pooled(over))).toBe(isOne);
   });
 });
 

@@ -21,6 +21,14 @@ export function supportsExpansion(agent: Sized): boolean {
   return agent.namepoolNames.length > 0 || max === undefined || max < 0 || max > 1;
 }
 
+/** As `supportsExpansion`; one session at most is a pool too, where work or a floor asks for it and no named session is there. */
+export function isPool(city: Pick<City, 'namedSessions'>, agent: Agent): boolean {
+  if (supportsExpansion(agent)) return true;
+  if (agent.maxActiveSessions !== 1 || (agent.scaleCheck === '' && agent.minActiveSessions === 0))
+    return false;
+  return city.namedSessions.every((named) => named.templateQualifiedName !== agent.qualifiedName);
+}
+
 /** The agent's own limit, else its rig's, else the city's; `undefined`: none. */
 export function resolvedMax(
   city: Pick<City, 'rigs' | 'workspace'>,

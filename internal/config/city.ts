@@ -1,3 +1,5 @@
+import type { BeadsSettings } from './bead-provider.ts';
+import type { Daemon } from './daemon-settings.ts';
 import type { PromptMode, ProviderSpec } from './preset/provider-spec.ts';
 
 /**
@@ -12,7 +14,7 @@ export interface City {
   readonly workspace: Workspace;
   readonly session: SessionSettings;
   readonly daemon: Daemon;
-  readonly beads: { readonly provider: string };
+  readonly beads: BeadsSettings;
   readonly events: { readonly provider: string };
   readonly mail: { readonly provider: string };
   readonly api: ApiSettings;
@@ -207,25 +209,6 @@ export interface SessionSettings {
     readonly nudgeBusyTimeoutMs: number;
     readonly outputBufferLines: number;
   };
-}
-
-export interface Daemon {
-  readonly patrolIntervalMs: number;
-  /** 0: unlimited. */
-  readonly maxRestarts: number;
-  readonly restartWindowMs: number;
-  readonly shutdownTimeoutMs: number;
-  readonly driftDrainTimeoutMs: number;
-  readonly probeConcurrency: number;
-  readonly maxWakesPerTick: number;
-  /** Limits for starts: load of the last minute, bytes that stay free, bytes that a start takes. 0: none. */
-  readonly maxLoadPerCore: number;
-  readonly minFreeMemory: number;
-  readonly memoryPerSession: number;
-  readonly observePaths: readonly string[];
-  readonly formulaV2: boolean;
-  readonly wispGcIntervalMs: number | undefined;
-  readonly wispTtlMs: number | undefined;
 }
 
 export interface Orders {

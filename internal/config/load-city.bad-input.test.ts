@@ -439,6 +439,21 @@ agents:
   });
 });
 
+describe('a name pool', () => {
+  it('says once which of its names no session can have, where the first of them stands', async () => {
+    const city = await loadOk({
+      'city.yaml': 'agents: [{name: cat, start_command: s, namepool: names.txt}]\n',
+      'names.txt': '# cats\nfelix\n\n  tom cat\r\nhuman\nfelix\ns-1\n',
+    });
+    expect(brief(city.warnings)).toEqual([
+      '4:3 namepool-name-unusable: agent "cat": no session can have these names, left out: "tom cat": it has ' +
+        'characters that no name can have; "human": it means something else; "felix": it stands here twice; and 1 more',
+    ]);
+    expect(city.warnings[0]?.position?.file).toMatch(/names\.txt$/);
+    expect(city.agents[0]?.namepoolNames).toEqual(['felix', 'tom cat', 'human', 'felix', 's-1']);
+  });
+});
+
 describe('prompts and templates', () => {
   it('CFG-08: a prompt file that is not there is an error that says relative to what', async () => {
     const dir = scratch({

@@ -155,6 +155,8 @@ describe('loadCity', () => {
       maxRestarts: 0,
       restartWindowMs: 3_600_000,
       driftDrainTimeoutMs: 120_000,
+      answerTimeoutMs: 0,
+      onAnswerTimeout: 'deny',
       probeConcurrency: 1,
       maxWakesPerTick: 5,
       wispTtlMs: 3_600_000,

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { codeOf, messageOf } from '../platform/errors.ts';
 import { type Environment, gcHome } from '../platform/paths.ts';
+import { isBeadProvider } from './bead-provider.ts';
 import type { Agent, City, ConfigProblem, PackCommand, Rig } from './city.ts';
 import { buildAgent, buildNamedSession, buildRig } from './compose/build-agents.ts';
 import { buildProvider, buildSections } from './compose/build-sections.ts';
@@ -44,7 +45,10 @@ export type LoadResult =
     };
 
 export interface LoadOptions {
-  /** `HOME` for `~` and fetched packs, `GC_HOME` for imports of this machine, `GC_BEADS` for the system packs. */
+  /**
+   * `HOME` for `~` and fetched packs, `GC_HOME` for imports of this machine; `GC_BEADS` says before the city file where the
+   * work is, and so which system packs are wanted.
+   */
   readonly env: Environment;
 }
 
@@ -130,7 +134,7 @@ async function assemble(
   const options = { root, home, gcHome: gcHome(env), beadProvider: env['GC_BEADS'] || undefined };
   const composed = await composeCity(draftCity(document, labels, problems), options, log, problems);
   const { draft, layers } = composed;
-  const sections = buildSections(draft, basename(root));
+  const sections = withBeads(buildSections(draft, basename(root)), options.beadProvider);
   warnSections(draft, problems);
   const { guard } = composed;
   const context = {
@@ -178,6 +182,12 @@ async function assemble(
     sources: [file, ...[...log.sources].filter((source) => source !== file)],
     provenance: provenanceOf(draft),
   };
+}
+
+function withBeads<S extends Pick<City, 'beads'>>(sections: S, provider: string | undefined): S {
+  if (provider === undefined || !isBeadProvider(provider) || provider === sections.beads.provider)
+    return sections;
+  return { ...sections, beads: { provider, unused: sections.beads.provider } };
 }
 
 /** Shallow ones first, then by words; of two that are called the same the first stays. Source: Gas City pack commands. */

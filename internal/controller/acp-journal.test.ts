@@ -252,6 +252,9 @@ describe('in a city', () => {
     expect((await factsOf()).filter(({ kind }) => kind === 'answered')).toEqual([
       {
         kind: 'answered',
+        interaction: 'q1',
+        verdict: 'allow',
+        cause: 'user',
         id: 'q1',
         reason: '"Bash: touch x": Yes',
         at: expect.any(String),

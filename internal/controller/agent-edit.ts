@@ -16,31 +16,37 @@ export async function suspendAgentInFile(
 ): Promise<void> {
   if (agent.packName !== '' || agent.implicit) {
     if (agent.suspended === suspended) return;
-    throw definedElsewhere(city, agent, suspended);
+    throw definedElsewhere(city, agent, { suspended });
   }
-  refusePatched(city, agent);
+  refusePatched(city, agent, 'suspended');
   const target = { kind: 'agent', qualifiedName: agent.qualifiedName } as const;
   await setSuspended(city, target, suspended, fileEditIo(place));
 }
 
-/** What a patch says wins over the declaration: editing that would change nothing. */
-function refusePatched(city: City, agent: Agent): void {
-  const path = `agents[${city.agents.indexOf(agent)}].suspended`;
+/** What a patch says wins over the declaration: editing that would change nothing. @throws GcError `set-by-patch` */
+export function refusePatched(city: City, agent: Agent, key: string): void {
+  const path = `agents[${city.agents.indexOf(agent)}].${key}`;
   const layer = city.provenance.layerOf(path);
   const position = city.provenance.positionOf(path);
   if (!position || !/^(patch|override) /.test(layer ?? '')) return;
-  throw new GcError('set-by-patch', `"suspended" of agent "${agent.qualifiedName}" is set by a ${layer}`, {
+  throw new GcError('set-by-patch', `"${key}" of agent "${agent.qualifiedName}" is set by a ${layer}`, {
     next: `edit it there: ${position.file}:${position.line}`,
   });
 }
 
-/** Source: Gas City's message for the agents of packs. */
-function definedElsewhere(city: City, agent: Agent, suspended: boolean): GcError {
+/** With the patch that says it instead. Source: Gas City's message for the agents of packs. */
+export function definedElsewhere(
+  city: City,
+  agent: Agent,
+  values: Readonly<Record<string, number | boolean>>,
+): GcError {
   const name = JSON.stringify(agent.qualifiedName);
   const where = agent.implicit ? 'made from a provider' : 'defined by a pack';
+  const entries = Object.entries(values);
+  const flow = entries.map(([key, value]) => `, ${key}: ${value}`).join('');
   const lines = isToml(city.file)
-    ? ['[[patches.agent]]', `name = ${name}`, `suspended = ${suspended}`]
-    : ['patches:', '  agent:', `    - { name: ${name}, suspended: ${suspended} }`];
+    ? ['[[patches.agent]]', `name = ${name}`, ...entries.map(([key, value]) => `${key} = ${value}`)]
+    : ['patches:', '  agent:', `    - { name: ${name}${flow} }`];
   return new GcError('agent-in-pack', `agent ${name} is ${where} — use [[patches]] to override`, {
     next: [`add to ${city.file}:`, ...lines.map((line) => `    ${line}`)].join('\n'),
   });

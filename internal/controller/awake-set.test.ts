@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { rfc3339 } from '../platform/clock.ts';
 import { type AwakeFacts, decideAwake } from './awake-set.ts';
-import { aDesired, aRunningRecord, NOW } from './testing/plan.fixtures.ts';
+import { sleepPolicy } from './sleep-policy.ts';
+import { aDesired, aRunningRecord, aSleepRequest, NOW } from './testing/plan.fixtures.ts';
 
-const onDemand = aDesired('a', { mode: 'on_demand', idleSleepMs: 300_000 });
+const request = aSleepRequest();
+const onDemand = aDesired('a', { mode: 'on_demand', sleep: request });
 const slot = aDesired('a', { kind: 'pool', mode: '', slot: 1 });
 
 const decide = (over: Partial<AwakeFacts>) =>
@@ -14,8 +16,11 @@ const decide = (over: Partial<AwakeFacts>) =>
     running: true,
     attached: false,
     pending: false,
+    waitReady: false,
     needed: false,
     demanded: false,
+    called: over.demanded ?? false,
+    sleep: sleepPolicy(request, 'full'),
     lastActivity: NOW - 60_000,
     ...over,
   });
@@ -40,9 +45,8 @@ describe('a session on demand', () => {
   it('stays up where its silence cannot be told, or where it is to stay', () => {
     const record = aRunningRecord('a', { last_woke_at: rfc3339(NOW - 900_000) });
     expect(decide({ record, lastActivity: undefined }).wake).toBe(true);
-    expect(decide({ record, desired: { ...onDemand, idleSleepMs: undefined }, lastActivity: 0 }).wake).toBe(
-      true,
-    );
+    const off = sleepPolicy({ ...request, value: 'off' }, 'full');
+    expect(decide({ record, sleep: off, lastActivity: 0 }).wake).toBe(true);
   });
 
   it('is woken by work, also when it had said that it is done', () => {

@@ -1,13 +1,20 @@
 import type { City } from '../config/city.ts';
+import { canSleep } from '../runtime/provider.ts';
+import { type AccountLimit, isHeld } from '../session/account-limit.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { WaitStore } from '../session/wait-store.ts';
+import { accountOfSession } from './account-limits.ts';
 import type { AgentStatus, CityStatus, SessionView } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
+import { ConversationGlances, type GlanceRequest } from './conversation-glances.ts';
 import { isSuspended } from './desired-state.ts';
 import type { Desired, OrderedSurvey } from './model.ts';
 import { neededTemplates } from './needed-templates.ts';
+import { type OpenQuestionSeen, openQuestions } from './question-text.ts';
 import { type GlimpseRequest, Screens } from './screens.ts';
 import { type Sight, sightOf } from './session-facts.ts';
-import { sessionView } from './session-view.ts';
+import { awakeOf, sessionView, type ViewFacts } from './session-view.ts';
+import { NO_WAITS, type WaitsSeen, waitsSeen } from './wait-views.ts';
 
 /** What a status is made of: the last look, and the records as they are now. */
 export interface BoardInput {
@@ -17,14 +24,18 @@ export interface BoardInput {
   readonly controlled: boolean;
 }
 
+const NOT_LOOKED_AT: Sight = { kind: 'unknown', reason: 'not looked at' };
+
 /** Builds what people see of a city's sessions. */
 export class Board {
   readonly #engine: CityEngine;
   readonly #screens: Screens;
+  readonly #glances: ConversationGlances;
 
   constructor(engine: CityEngine) {
     this.#engine = engine;
     this.#screens = new Screens(engine.parts.provider, engine.parts.clock);
+    this.#glances = new ConversationGlances(engine.parts);
   }
 
   /** In the order of the city file, then by name. */
@@ -38,27 +49,81 @@ export class Board {
     await this.#screens.refresh(
       records.flatMap((record) => glimpseRequest(record, sights.get(record.id), input)),
     );
-    const up = upTemplates(records, sights);
-    const { demand } = this.#engine;
-    const needed = neededTemplates(input.desired.values(), demand);
+    const up = records.flatMap((record) => glanceRequest(record, sights.get(record.id)));
+    await this.#glances.refresh(up, records);
     const templates = new Set(this.#engine.city.agents.map((agent) => agent.qualifiedName));
-    return records.map((record) =>
-      sessionView({
-        now: this.#engine.parts.clock.now(),
-        record,
-        desired: input.desired.get(record.sessionName),
-        sight: sights.get(record.id) ?? { kind: 'unknown', reason: 'not looked at' },
-        operation: this.#engine.executor.operations.get(record.sessionName),
-        glimpse: this.#screens.get(record.sessionName),
-        roomWait: this.#engine.memory.roomWaits.get(record.sessionName)?.why,
-        setback: this.#engine.memory.setbacks.get(record.sessionName),
-        up,
-        templates,
-        needed: needed.has(record.template),
-        demanded: demand.wanted.has(record.sessionName),
-        controlled: input.controlled,
-      }),
+    const waits = await this.#waits(records);
+    const questions = await openQuestions(this.#engine.parts.db);
+    const known = { up: upTemplates(records, sights), templates, waits, questions };
+    const facts = records.map((record) =>
+      this.#facts(input, record, sights.get(record.id) ?? NOT_LOOKED_AT, known),
     );
+    const needed = this.#needed(input, facts);
+    return facts.map((of) => sessionView({ ...of, needed: needed.has(of.record.template) }));
+  }
+
+  #facts(
+    input: BoardInput,
+    record: SessionRecord,
+    sight: Sight,
+    {
+      up,
+      templates,
+      waits,
+      questions,
+    }: Pick<ViewFacts, 'up' | 'templates'> & {
+      readonly waits: WaitsSeen;
+      readonly questions: ReadonlyMap<string, OpenQuestionSeen>;
+    },
+  ): ViewFacts {
+    const { demand, memory, executor, parts } = this.#engine;
+    const name = record.sessionName;
+    const { provider } = parts;
+    return {
+      now: parts.clock.now(),
+      record,
+      desired: input.desired.get(name),
+      sight,
+      operation: executor.operations.get(name),
+      glimpse: this.#screens.get(name),
+      roomWait: memory.roomWaits.get(name)?.why,
+      setback: memory.setbacks.get(name),
+      conversation: sight.kind === 'running' ? this.#glances.get(record) : undefined,
+      accountLimit: this.#limitOf(record, input.desired.get(name)),
+      up,
+      templates,
+      question: questions.get(record.id),
+      waitsOn: waits.texts.get(record.id),
+      waitReady: waits.ready.has(record.id),
+      needed: false,
+      demanded: demand.wanted.has(name),
+      called: demand.called.has(name),
+      sleepCapability: canSleep(provider) ? provider.sleepCapability(name) : undefined,
+      controlled: input.controlled,
+    };
+  }
+
+  #limitOf(record: SessionRecord, desired: Desired | undefined): AccountLimit | undefined {
+    const { memory, parts } = this.#engine;
+    if (memory.accountLimits.size === 0) return undefined;
+    const limit = memory.accountLimits.get(accountOfSession(record, desired, parts.env));
+    return limit && isHeld(limit, record.sessionName, parts.clock.now()) ? limit : undefined;
+  }
+
+  /** Only where one sleeps for a wait is it read what for. */
+  async #waits(records: readonly SessionRecord[]): Promise<WaitsSeen> {
+    if (!records.some(({ waitHold, closed }) => waitHold && !closed)) return NO_WAITS;
+    return waitsSeen(await new WaitStore(this.#engine.parts.db).live(), records);
+  }
+
+  #needed(input: BoardInput, facts: readonly ViewFacts[]): ReadonlySet<string> {
+    const { demand } = this.#engine;
+    const awake = new Map(facts.map((of) => [of.record.sessionName, awakeOf(of)]));
+    return neededTemplates(input.desired.values(), ({ sessionName, mode }) => {
+      const decision = awake.get(sessionName);
+      if (!decision) return mode === 'always' || demand.wanted.has(sessionName);
+      return decision.wake || decision.reason === 'quarantined';
+    });
   }
 
   #sight(input: BoardInput, record: SessionRecord): Sight {
@@ -82,6 +147,11 @@ function glimpseRequest(
       tells: record.transport === 'acp',
     },
   ];
+}
+
+function glanceRequest(record: SessionRecord, sight: Sight | undefined): GlanceRequest[] {
+  if (sight?.kind !== 'running') return [];
+  return [{ record, lastActivity: sight.observation.lastActivity }];
 }
 
 function upTemplates(

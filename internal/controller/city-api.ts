@@ -2,6 +2,11 @@ import type { NudgeDelivery } from '../beads/sqlite/inbox-table.ts';
 import type { CityEvent, EventFilter } from '../events/event.ts';
 import type { NudgeOutcome } from '../runtime/provider.ts';
 import type { CityResources } from './city-resources.ts';
+import type { AnswerReply, AnswerRequest, OpenQuestions } from './question-api.ts';
+import type { RuleApi } from './rule-api.ts';
+import type { TraceApi } from './trace-api.ts';
+import type { UpkeepApi, WokenSession } from './upkeep-api.ts';
+import type { WaitApi } from './wait-api.ts';
 
 /**
  * Everything a person or a program can ask of one city. Served by the controller over its socket, and built directly
@@ -9,6 +14,10 @@ import type { CityResources } from './city-resources.ts';
  * Every method throws a GcError; `session-not-found`, `ambiguous-session` and `session-not-active` carry a next step.
  */
 export interface CityApi {
+  readonly rules: RuleApi;
+  readonly trace: TraceApi;
+  readonly waits: WaitApi;
+  readonly upkeep: UpkeepApi;
   status(): Promise<CityStatus>;
   /** What the sessions use, measured now: it takes half a second. */
   resources(): Promise<CityResources>;
@@ -27,15 +36,19 @@ export interface CityApi {
   peek(target: string, lines: number): Promise<string>;
   /** What agents ask people: of one session, or of all that live. */
   questions(target?: string): Promise<OpenQuestions>;
-  /** @throws session-no-pending, already-answered, unknown-action, interaction-unsupported */
+  /**
+   * @param target a session, or the id of a question
+   * @throws session-no-pending, interaction-not-found, foreign-interaction, already-answered (with who was first),
+   * interaction-expired, interaction-withdrawn, unknown-action, invalid-rule, interaction-unsupported, answered-by-agent
+   */
   answer(target: string, request: AnswerRequest): Promise<AnswerReply>;
   /** Ends the runtime; the controller starts it again by policy. */
   kill(target: string): Promise<SessionView>;
   /** Has it leave what it does now. @throws GcError `session-not-active`, `session-idle` */
   interrupt(target: string): Promise<SessionView>;
   suspend(target: string): Promise<SessionView>;
-  /** Clears holds, strikes and quarantine, and tries at once. @throws no-room, unless it is forced */
-  wake(target: string, options?: WakeOptions): Promise<SessionView>;
+  /** Clears holds, strikes and quarantine, and tries at once. @throws agent-suspended; no-room, unless it is forced */
+  wake(target: string, options?: WakeOptions): Promise<WokenSession>;
   close(target: string): Promise<SessionView>;
   /** Asks the agent to end: it says when it is done, at the latest its drain timeout ends it, and it stays down. */
   drain(target: string): Promise<SessionView>;
@@ -145,6 +158,8 @@ export interface SessionView {
   readonly since?: string;
   /** One short line: the last screen line, the question, the exit, the next step. */
   readonly detail?: string;
+  /** `q7`: what it asks people, see `questions`. */
+  readonly question_id?: string;
   /** Why it cannot be started as it is written: a stable code, `provider-not-found` ... */
   readonly problem?: string;
   readonly wanted: boolean;
@@ -174,12 +189,29 @@ export interface SessionView {
     readonly at: string;
     readonly last_lines: string;
   };
+  /** What the end of its transcript tells, as far as its program writes one. */
+  readonly conversation?: ConversationView;
   /** Start-up questions that were answered in this life. */
   readonly answered?: readonly string[];
   readonly started_ms?: number;
   readonly depends_on: readonly string[];
   /** Of a named session: kept up, or there when asked for. */
   readonly named_mode?: 'always' | 'on_demand';
+}
+
+export interface ConversationView {
+  readonly turn: 'idle' | 'in-turn' | 'unknown';
+  /** What the agent said last, on one line. */
+  readonly last_message?: string;
+  /** RFC 3339. */
+  readonly last_message_at?: string;
+  /** Why the program gave up on the last turn, on one line. */
+  readonly failure?: string;
+  readonly model?: string;
+  /** What the last request to the model took, and how much it takes at most. */
+  readonly context_tokens?: number;
+  readonly context_window?: number;
+  readonly context_percent?: number;
 }
 
 export interface SessionFilter {
@@ -303,41 +335,6 @@ export interface TakenNudges {
     readonly sender: string;
     readonly message: string;
   })[];
-}
-
-export interface OpenQuestion {
-  /** What people call the session. */
-  readonly session: string;
-  readonly session_id: string;
-  readonly session_name: string;
-  readonly request_id: string;
-  /** `approval`, `question` ... */
-  readonly kind: string;
-  readonly prompt: string;
-  readonly options: readonly string[];
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
-export interface OpenQuestions {
-  readonly items: readonly OpenQuestion[];
-  /** Sessions that could not be looked at. */
-  readonly unknown: readonly { readonly session: string; readonly reason: string }[];
-}
-
-export interface AnswerRequest {
-  /** The question that is meant; absent: whichever is open. */
-  readonly request_id?: string;
-  /** A number, an option or its beginning, or `approve`, `approve_always`, `deny`. */
-  readonly action: string;
-  /** What is to be said with it, where the question takes a text. */
-  readonly text?: string;
-}
-
-export interface AnswerReply {
-  readonly session: string;
-  readonly request_id: string;
-  /** As it was given to the agent. */
-  readonly choice: string;
 }
 
 export interface Explanation {

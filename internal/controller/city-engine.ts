@@ -2,6 +2,7 @@ import type { City } from '../config/city.ts';
 import { type MachineState, readMachine } from '../platform/machine.ts';
 import { canRoute } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { readLimits } from './account-limits.ts';
 import { hasLimits, type Room } from './admission.ts';
 import type { CityParts } from './city-parts.ts';
 import type { SeenDemand } from './demand.ts';
@@ -38,6 +39,7 @@ export class CityEngine {
   /** The place of the last loss of everything. */
   #lostAt = 0;
   #toldRoutes = false;
+  #limitsLoaded = false;
 
   /** @param machine how the machine is looked at, where limits for starts are set */
   constructor(parts: CityParts, events: EngineEvents, machine: () => MachineState = readMachine) {
@@ -49,12 +51,14 @@ export class CityEngine {
     this.#looks = new Looks(parts.provider, this.time);
     this.executor = new Executor({
       db: parts.db,
+      work: parts.work,
       store: parts.store,
       provider: parts.provider,
       clock: parts.clock,
       ids: parts.ids,
       time: this.time,
       memory: this.memory,
+      cityEnv: parts.env,
       ending: () => this.ending(),
       lostDuring: (operation) => this.#lostAt > operation.order,
       poke: () => events.poke(),
@@ -102,6 +106,7 @@ export class CityEngine {
 
   async look(): Promise<OrderedSurvey> {
     await this.#tellRoutes();
+    await this.#loadLimits();
     const order = this.memory.nextOrder();
     return { order, survey: await this.#looks.now() };
   }
@@ -112,6 +117,14 @@ export class CityEngine {
     if (this.#toldRoutes || !canRoute(provider)) return;
     tellRoutes(provider, await store.list('open'));
     this.#toldRoutes = true;
+  }
+
+  /** Once: what changes them from then on tells the memory too. */
+  async #loadLimits(): Promise<void> {
+    if (this.#limitsLoaded) return;
+    this.#limitsLoaded = true;
+    for (const [account, limit] of await readLimits(this.parts.db))
+      this.memory.accountLimits.set(account, limit);
   }
 
   /** The limits for starts and the machine as it is now; `undefined`: there are none. */
@@ -136,6 +149,7 @@ export class CityEngine {
       now: this.parts.clock.now(),
       policy: { maxRestarts, restartWindowMs },
       random: () => this.parts.ids.random(),
+      limits: this.memory.accountLimits,
     };
   }
 

@@ -1,4 +1,5 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
+import type { WorkBeads } from '../beads/work.ts';
 import type { City } from '../config/city.ts';
 import type { LoadResult } from '../config/load-city.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -25,6 +26,8 @@ export interface CityParts {
   readonly ids: Ids;
   readonly db: CityDatabase;
   readonly store: SessionStore;
+  /** Where the city's work is kept. Session records, nudges and questions are always in `db`. */
+  readonly work: WorkBeads;
   readonly provider: Provider;
   readonly providerInfo: CityStatus['provider'];
   /** One per agent program whose conversations can be read. */

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { GcError } from '../platform/errors.ts';
 import { CityHarness, cityYaml } from './testing/city-harness.ts';
 
 let harness: CityHarness;
@@ -355,6 +356,25 @@ describe('the end of a city', () => {
     expect(h.runtime.ended.aborted).toBe(true);
     h.provider.broken = false;
     expect(await h.provider.isRunning('mayor')).toBe('yes');
+  });
+
+  it('comes whatever becomes of the stop, and a stop that has begun is done before it', async () => {
+    const h = city(cityYaml(['mayor'], 'daemon: { shutdown_timeout: 5s }'));
+    const failing = await h.up();
+    await h.running(1);
+    const { commit } = h.city.db;
+    h.city.db.commit = () => Promise.reject(new GcError('store-full', 'no space'));
+    await expect(h.settled(failing.stop())).rejects.toMatchObject({ code: 'store-full' });
+    expect(failing.ended.aborted).toBe(true);
+    h.city.db.commit = commit;
+    await h.down();
+
+    const runtime = await h.up();
+    const stopping = runtime.stop();
+    const detaching = runtime.detach();
+    expect(await h.settled(stopping)).toMatchObject({ left: [] });
+    await h.settled(detaching);
+    expect(h.provider.sessions.size).toBe(0);
   });
 
   it('names what could not be ended', async () => {

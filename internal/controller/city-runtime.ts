@@ -17,10 +17,12 @@ import { CityPasses } from './passes.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { machineIsPressed } from './pressure.ts';
 import { followProvider } from './provider-events.ts';
+import { QuestionKeeper } from './question-keeper.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
 import type { Tenure } from './tenure.ts';
 import { creditGap } from './time-credit.ts';
 import { Troubles } from './troubles.ts';
+import { WorkKeeper } from './work-keeper.ts';
 
 /** After a pass that failed (the store is full, say), before the next one. */
 const FAILED_PASS_PAUSE_MS = 5_000;
@@ -48,7 +50,9 @@ export class CityRuntime {
   readonly engine: CityEngine;
   readonly troubles: Troubles;
   readonly inbox: InboxKeeper;
+  readonly questions: QuestionKeeper;
   readonly #journal: JournalKeeper;
+  readonly #work: WorkKeeper;
   readonly #passes: CityPasses;
   readonly #pools: PoolKeeper;
   readonly #reloader: ConfigReloader;
@@ -103,7 +107,20 @@ export class CityRuntime {
       () => this.#look(),
       (error) => this.troubles.note(error, 'inbox'),
     );
+    this.questions = new QuestionKeeper({
+      engine: this.engine,
+      poke: () => this.#look(),
+      say: (record, id, text) => this.inbox.say(record, id, text),
+      trouble: (error) => this.troubles.note(error, 'questions'),
+      complain: (key, what) =>
+        what === undefined ? this.troubles.clear(key) : this.troubles.noteText(key, what),
+    });
     this.#journal = new JournalKeeper(this.engine, (error) => this.troubles.note(error, 'journal'));
+    this.#work = new WorkKeeper(parts, {
+      changed: () => this.#look(),
+      trouble: (error) =>
+        error === undefined ? this.troubles.clear('work') : this.troubles.noteText('work', messageOf(error)),
+    });
   }
 
   /** Milliseconds since the epoch; 0 before `start`. */
@@ -139,6 +156,7 @@ export class CityRuntime {
       this.#background.push(this.engine.time.heartbeat(signal), this.#followProvider(signal));
       this.#watch = this.#watchConfig(signal);
       this.#journal.start();
+      this.#work.start();
       await this.#pass();
     } catch (error) {
       await this.#end();
@@ -169,20 +187,27 @@ export class CityRuntime {
     return reply;
   }
 
-  /** Ends every session, gracefully, then the runtime. Repeated calls get the first one's answer. */
+  /** Ends every session, gracefully, then the runtime, whatever came of it. Repeated calls get the first one's answer. */
   stop(progress?: (line: string) => void): Promise<StopReply> {
-    this.#stopping ??= this.#stop(progress);
+    this.#stopping ??= this.#stop(progress).catch(async (error: unknown) => {
+      // Half of it has ended already: one that lives on and does nothing would keep others from the city.
+      await this.#end();
+      throw error;
+    });
     return this.#stopping;
   }
 
-  /** Ends the runtime and leaves every session running, to be adopted by the next controller. */
+  /** Ends the runtime and leaves every session running, to be adopted by the next controller. A stop that has begun is done first. */
   async detach(): Promise<void> {
+    // What came of it is told to whoever asked for it.
+    await this.#stopping?.catch(() => undefined);
     await this.#end();
   }
 
   async #stop(progress?: (line: string) => void): Promise<StopReply> {
     await this.#endLoop();
     await this.inbox.end();
+    await this.questions.end();
     await this.engine.executor.drainAll('shutdown');
     const records = await this.parts.store.list('open');
     const reply = await stopCity(
@@ -203,9 +228,10 @@ export class CityRuntime {
   async #end(): Promise<void> {
     await this.#endLoop();
     await this.inbox.end();
+    await this.questions.end();
     await this.engine.executor.drainAll('shutdown');
     this.#lifetime.abort();
-    await Promise.allSettled([...this.#background, this.#pools.end(), this.#journal.end()]);
+    await Promise.allSettled([...this.#background, this.#pools.end(), this.#journal.end(), this.#work.end()]);
     this.#over.abort();
   }
 
@@ -235,7 +261,9 @@ export class CityRuntime {
       await this.#creditGap();
       await this.#passes.pass();
       await this.inbox.passed(this.#passes.sighting);
+      await this.questions.passed(this.#passes.sighting);
       this.#journal.passed(this.#passes.sighting);
+      this.#work.passed(this.#passes.sighting?.records ?? []);
       this.troubles.clearPass();
     } catch (error) {
       if (error instanceof RevisionConflictError) this.#look();
@@ -301,6 +329,8 @@ export class CityRuntime {
     const beads = creditGap(await store.list('open'), gap.wallShiftMs, clock.now());
     if (beads.length > 0) await db.commit({ beads });
     await this.inbox.store.credit(gap.wallShiftMs);
+    this.engine.memory.clockShifted(gap.wallShiftMs);
+    await this.#passes.waits.credit(gap.wallShiftMs);
     log(`time went on without this process (${Math.round(gap.wallShiftMs / 1_000)}s): deadlines were moved`);
   }
 
@@ -320,6 +350,7 @@ export class CityRuntime {
         },
         activity: (name) => {
           this.inbox.activity(name);
+          this.questions.activity(name);
           this.#journal.activity(name);
           if (this.#passes.waitsForPerson(name)) this.#look();
         },

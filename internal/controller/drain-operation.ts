@@ -38,6 +38,22 @@ export async function runDrain(
   }
 }
 
+/** How long one look for idleness may take: a screen without a known prompt has to stand still for two seconds. */
+export const IDLE_PROBE_MS = 3_000;
+
+/** Asks whether the agent is idle now, for a bounded moment. Nothing is said to it, and nothing ended. */
+export async function runIdleProbe(
+  context: ExecutorContext,
+  operation: Operation,
+  { sessionName }: Pick<DrainAction, 'sessionName'>,
+): Promise<void> {
+  const { time, memory } = context;
+  const idle = await waitForIdle(context, operation, { sessionName, idleWithinMs: IDLE_PROBE_MS });
+  memory.probedAt.set(sessionName, time.lived());
+  if (idle) memory.idleSince.set(sessionName, time.lived());
+  else memory.idleSince.delete(sessionName);
+}
+
 /** Agents poll for it with `gc runtime drain-check` and may finish early with `gc runtime drain-ack`. */
 export async function setDrainFlags(
   { provider, clock }: Pick<ExecutorContext, 'provider' | 'clock'>,
@@ -53,7 +69,7 @@ export async function setDrainFlags(
 async function waitForIdle(
   context: ExecutorContext,
   operation: Operation,
-  action: DrainAction,
+  action: Pick<DrainAction, 'sessionName' | 'idleWithinMs'>,
 ): Promise<boolean> {
   const { provider } = context;
   if (!canWaitForIdle(provider)) return waitForQuiet(context, operation, action);
@@ -70,7 +86,7 @@ async function waitForIdle(
 async function waitForQuiet(
   context: ExecutorContext,
   operation: Operation,
-  action: DrainAction,
+  action: Pick<DrainAction, 'sessionName' | 'idleWithinMs'>,
 ): Promise<boolean> {
   const { provider, time, clock } = context;
   const deadline = time.lived() + action.idleWithinMs;

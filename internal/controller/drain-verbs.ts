@@ -1,4 +1,7 @@
 import { messageJson, newMessageBead, toMessage } from '../beads/message.ts';
+import { MessageStore } from '../beads/message-store.ts';
+import type { CityTransaction } from '../beads/sqlite/city-database.ts';
+import type { NewBead } from '../beads/store.ts';
 import { rfc3339 } from '../platform/clock.ts';
 import { GcError } from '../platform/errors.ts';
 import { displayName } from '../session/display.ts';
@@ -12,6 +15,7 @@ import type { DrainState, HandoffReply, HandoffRequest, LifeRequest } from './ci
 import { configuredNames } from './desired-state.ts';
 import { clearDrainFlags, setDrainFlags } from './drain-operation.ts';
 import type { StopReason } from './model.ts';
+import { rigHere } from './rig-here.ts';
 import {
   believedRunning,
   drainOf,
@@ -82,7 +86,8 @@ export class DrainVerbs {
     const { engine } = this.#options;
     const records = await engine.parts.store.list('open');
     const configured = configuredNames(engine.city);
-    const found = requireResolved({ token, records, configured, closedToo: false, rig: '' });
+    const rig = rigHere(engine.city);
+    const found = requireResolved({ token, records, configured, closedToo: false, rig });
     if (found.kind === 'reserved') return { session: found.identity, draining: false, acknowledged: false };
     const { record } = found;
     const drain = isOfLife(record, life) ? drainOf(record) : undefined;
@@ -129,7 +134,10 @@ export class DrainVerbs {
 
   /** A letter for the next life, and the end of this one: its conversation is left behind. */
   async handoff(token: string, request: HandoffRequest): Promise<HandoffReply> {
-    const { target, reply, intended, reason } = await decidedAnew(() => this.#handOff(token, request));
+    const posted: Posted = {};
+    const { target, reply, intended, reason } = await decidedAnew(() =>
+      this.#handOff(token, request, posted),
+    );
     const { engine } = this.#options;
     if (target.kind === 'session') {
       const { sessionName } = target.record;
@@ -141,30 +149,32 @@ export class DrainVerbs {
     return reply;
   }
 
-  async #handOff(token: string, request: HandoffRequest) {
+  async #handOff(token: string, request: HandoffRequest, posted: Posted) {
     const { engine, actor } = this.#options;
-    const { db, ids } = engine.parts;
+    const { db, ids, work } = engine.parts;
     const target = await this.#sessions.target(token);
     if (target.kind === 'session') refuseOtherLife(target.record, request);
     const ends = endedBy(target, request);
+    if (ends && request.by === 'other') this.#sessions.beforeEffect(target);
     const reason = endReasonOf(ends);
     const to = target.kind === 'session' ? addressOf(target.record) : target.identity;
     const { from, subject, body } = request;
-    const letter = newMessageBead({ from, to, subject, body }, `thread-${ids.hex(THREAD_ID_BYTES)}`);
+    const letter = { from, to, subject, body };
+    // Mail in a file is in no transaction of the database: the letter lies there before anything is ended for it.
+    if (work.kind === 'file') posted.id ??= (await new MessageStore(work, ids).send([letter]))[0]?.id;
+    const thread = `thread-${ids.hex(THREAD_ID_BYTES)}`;
     const { mailId, intended } = await db.transaction((tx) => {
-      const mail = toMessage(tx.createBead(letter));
-      const payload = { message: messageJson(mail) };
-      tx.recordEvent({ type: 'mail.sent', actor: from, subject: mail.id, message: to, payload });
-      if (!ends) return { mailId: mail.id, intended: undefined };
+      const mailId = posted.id ?? postLetter(tx, newMessageBead(letter, thread));
+      if (!ends) return { mailId, intended: undefined };
       const patch = {
         ...restartMark(ends, true),
         ...(request.by === 'other' ? { [STOP_INTENT_KEY]: reason, [STOP_BY_KEY]: actor } : {}),
       };
       tx.beads.update(ends.id, { metadata: patch }, ends.revision);
       tx.recordEvent({ type: 'session.draining', actor, subject: displayName(ends), message: 'handoff' });
-      const decision = { what: 'restart', why: `handed off: ${subject}`, inputs: { mail: mail.id } };
+      const decision = { what: 'restart', why: `handed off: ${subject}`, inputs: { mail: mailId } };
       tx.recordDecision({ ...decision, sessionId: ends.id });
-      return { mailId: mail.id, intended: ends.id };
+      return { mailId, intended: ends.id };
     });
     if (intended !== undefined) this.#endWait(ends);
     return {
@@ -209,6 +219,19 @@ export class DrainVerbs {
 /** The record says it already; the runtime's copy is for those who look there. */
 async function bestEffort(work: Promise<unknown>): Promise<void> {
   await work.catch(() => undefined);
+}
+
+/** The letter of a handoff that is decided anew is not written again. */
+interface Posted {
+  id?: string | undefined;
+}
+
+/** Answers its id. */
+function postLetter(tx: CityTransaction, letter: NewBead): string {
+  const mail = toMessage(tx.createBead(letter));
+  const payload = { message: messageJson(mail) };
+  tx.recordEvent({ type: 'mail.sent', actor: mail.from, subject: mail.id, message: mail.to, payload });
+  return mail.id;
 }
 
 /** Whose life ends for a letter. One that is being stopped anyway is left to it. */

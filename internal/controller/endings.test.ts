@@ -51,6 +51,24 @@ describe('the end of a life', () => {
     expect(level('config-drift')).toBe(3);
   });
 
+  it('keeps down whom a person was letting go when the city was stopped', () => {
+    const record = aRunningRecord('a', { state: 'draining', state_reason: 'drained by a person' });
+    const stopped: Death = { cause: 'intended', reason: 'city stopped', exit: undefined, lastLines: '' };
+    expect(after(record, endingOf(record, stopped, context).metadata).state).toBe('drained');
+    const idle = aRunningRecord('a', { state: 'draining', state_reason: 'no-wake-reason' });
+    expect(after(idle, endingOf(idle, stopped, context).metadata).state).toBe('stopped');
+  });
+
+  it.each(['drained', 'suspended', 'asleep'])(
+    'leaves %s what was down when the city was stopped',
+    (state) => {
+      const record = aRecord('a', { state, sleep_reason: 'user-hold', stop_intent: 'city stopped' });
+      const stopped: Death = { cause: 'intended', reason: 'city stopped', exit: undefined, lastLines: '' };
+      const ended = after(record, endingOf(record, stopped, context).metadata);
+      expect([ended.state, ended.sleepReason, stopIntent(ended)]).toEqual([state, 'user-hold', undefined]);
+    },
+  );
+
   it('CFG-06 keeps the conversation over drift, crash and loss', () => {
     const record = aRunningRecord('a', { session_key: 'k' });
     const drift: Death = { cause: 'intended', reason: 'config-drift', exit: undefined, lastLines: '' };

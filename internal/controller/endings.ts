@@ -33,11 +33,12 @@ import {
   restartRequest,
   sleep,
 } from '../session/transitions.ts';
-import { usageLimitOn } from '../session/usage-limit.ts';
+import { limitOnScreen } from '../session/usage-limit.ts';
+import { type AccountLimits, deathLimit } from './account-limits.ts';
 import type { DrainReason, StopReason } from './model.ts';
 import type { Death, Decision } from './plan.ts';
 import { isPoolManaged } from './pool-record.ts';
-import { STOP_INTENT_KEY } from './session-facts.ts';
+import { believedRunning, drainOf, STOP_INTENT_KEY, startIncomplete } from './session-facts.ts';
 import { provesStaleKey } from './stale-key.ts';
 
 export interface EndingContext {
@@ -45,6 +46,8 @@ export interface EndingContext {
   readonly now: number;
   readonly policy: CrashPolicy;
   readonly random: Random;
+  /** Usage limits that are known. */
+  readonly limits?: AccountLimits;
 }
 
 /** What the end of one life writes. */
@@ -54,6 +57,8 @@ export interface Ending {
   readonly close: boolean;
   readonly events: readonly NewEvent[];
   readonly decisions: readonly Decision[];
+  /** Of the city: its account has reached a limit. */
+  readonly state?: Readonly<Record<string, string>>;
 }
 
 /** How the last life ended, as the record keeps it: JSON of `LastExit`. */
@@ -121,7 +126,8 @@ export function ownEnding(record: SessionRecord, death: OwnDeath, context: Endin
   // A pool's session that only comes and goes has no fault that a quarantine could give time to repair.
   const isRestless = isPoolManaged(record) && death.exit?.code === 0;
   const policy = isRestless ? { ...context.policy, maxRestarts: 0 } : context.policy;
-  const limit = usageLimitOn(death.lastLines, now);
+  const limit = limitOnScreen(death.lastLines, { now });
+  const ofAccount = deathLimit(record, limit, context.limits ?? new Map(), now);
   const uptimeMs = Math.max(0, now - (record.lastWokeAt ?? now));
   const state = afterDeath(
     readCrashState(record.metadata, now),
@@ -143,7 +149,8 @@ export function ownEnding(record: SessionRecord, death: OwnDeath, context: Endin
   return {
     metadata,
     close: false,
-    events: ownEvents(record, death, state, lines),
+    state: ofAccount.state,
+    events: [...ownEvents(record, death, state, lines), ...ofAccount.events],
     decisions: [
       {
         ...aboutRecord(record),
@@ -213,12 +220,20 @@ function intendedEnding(
     case 'start interrupted':
       return plainEnding(record, comeBack('', now), reason);
     case 'city stopped':
+      // What is cleared away of a session that was down already says nothing about why it is down.
+      if (!believedRunning(record) && !startIncomplete(record)) return plainEnding(record, {}, reason);
+      // Whom a person was letting go stays down when the city comes back.
+      if (drainOf(record)?.reason === 'drained by a person')
+        return plainEnding(record, drainedPatch(record, 'drained by a person', now), reason);
+      return plainEnding(record, { ...sleep('', now), state: 'stopped' }, reason);
     case 'leftover':
       return plainEnding(record, { ...sleep('', now), state: 'stopped' }, reason);
     case 'config-drift':
     case 'orphaned':
     case 'suspended':
     case 'held':
+    case 'wait-hold':
+    case 'idle':
     case 'no-wake-reason':
       return plainEnding(record, drainedPatch(record, reason, now), reason);
   }

@@ -44,6 +44,22 @@ describe('an operation', () => {
     expect(engine.executor.operations.size).toBe(0);
   });
 
+  it.each(['fails', 'is ready'] as const)(
+    'leaves alone a life that another process brought up meanwhile, when its own start %s',
+    async (how) => {
+      const { engine, parts, record, start } = await engineWithRecord();
+      const outcome = { kind: 'fails', error: new StartFailedError('setup', 'too late') } as const;
+      h.provider.scripts.set('a', { delayMs: 5_000, ...(how === 'fails' ? { outcome } : {}) });
+      const running = engine.executor.run(start);
+      await h.until(() => h.starts() === 1);
+      await parts.store.apply(record.id, { state: 'draining', state_reason: 'drained by a person' });
+      const ended = await h.settled(running);
+      expect(ended?.kind).toBe(how === 'fails' ? 'undecided' : 'started');
+      expect(h.provider.log.count('Stop')).toBe(0);
+      expect((await parts.store.get(record.id)).state).toBe('draining');
+    },
+  );
+
   it('writes its intent before the process starts', async () => {
     const { engine, start } = await engineWithRecord();
     const provider = h.provider.start.bind(h.provider);

@@ -1,13 +1,15 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
 import { RevisionConflictError } from '../beads/store.ts';
+import type { WorkBeads } from '../beads/work.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import type { Clock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
 import type { Ids } from '../platform/ids.ts';
+import type { Environment } from '../platform/paths.ts';
 import type { Provider, StartProgress } from '../runtime/provider.ts';
 import { displayName } from '../session/display.ts';
 import type { SessionStore } from '../session/session-store.ts';
-import { runDrain } from './drain-operation.ts';
+import { runDrain, runIdleProbe } from './drain-operation.ts';
 import type { EndingContext } from './endings.ts';
 import type { LivedTime } from './lived-time.ts';
 import { type AbortReason, Operation } from './operation.ts';
@@ -20,12 +22,15 @@ import { runStop } from './stop-operation.ts';
 /** What operations work with. */
 export interface ExecutorContext {
   readonly db: CityDatabase;
+  readonly work: WorkBeads;
   readonly store: SessionStore;
   readonly provider: Provider;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly time: LivedTime;
   readonly memory: RuntimeMemory;
+  /** Of the city; an agent's own goes over it. */
+  readonly cityEnv: Environment;
   /** The crash policy in force, with the time. */
   ending(): EndingContext;
   progressed(operation: Operation, progress: StartProgress): void;
@@ -144,6 +149,9 @@ export class Executor {
         return undefined;
       case 'drain':
         await runDrain(this.#context, operation, action);
+        return undefined;
+      case 'probe-idle':
+        await runIdleProbe(this.#context, operation, action);
         return undefined;
       case 'apply-live':
         await this.#applyLive(action);

@@ -1,6 +1,7 @@
 import { saysRoomWait } from './admission.ts';
 import type { Explanation, SessionView } from './city-api.ts';
-import { NO_CONTROLLER } from './session-view.ts';
+import { type DrainReason, drainWords } from './model.ts';
+import { AGENT_SUSPENDED, NO_CONTROLLER } from './session-view.ts';
 
 type Help = Explanation['helps'][number];
 
@@ -16,14 +17,28 @@ export function helpsFor(session: SessionView, isSeen: boolean): readonly Help[]
   const wake = (why: string): Help => ({ command: `gc session wake ${name}`, why });
   switch (session.condition) {
     case 'waits':
+      if (session.question_id !== undefined) {
+        const see: Help = { command: `gc session pending ${name}`, why: 'see the question and its choices' };
+        const answer = { command: `gc session respond ${session.question_id} 1`, why: 'the first choice' };
+        return isAcp ? [see, answer] : [see, answer, attach('answer it at its terminal')];
+      }
       if (isAcp) return [{ command: `gc session pending ${name}`, why: 'see the question and its choices' }];
       return [attach('answer it at its terminal'), peek('see the question')];
     case 'backing-off':
     case 'quarantined':
       return [wake('try now'), ...(isSeen ? [peek('last screen kept')] : [])];
-    case 'suspended':
     case 'asleep':
-      return [wake('start it')];
+      if (session.sleep_reason !== 'wait-hold') return [wake('start it')];
+      return [
+        { command: `gc wait list --session ${name}`, why: 'see what it waits for' },
+        wake('start it; its waits are cancelled'),
+      ];
+    case 'suspended':
+      if (session.detail !== AGENT_SUSPENDED) return [wake('start it')];
+      return [
+        { command: `gc agent resume ${session.template}`, why: 'have its agent work again' },
+        { command: 'gc status', why: 'see whether its rig or the city is suspended' },
+      ];
     case 'stopped':
       if (!session.wanted || session.detail === undefined || session.detail === NO_CONTROLLER)
         return [{ command: 'gc start', why: 'bring the city up' }];
@@ -34,7 +49,7 @@ export function helpsFor(session: SessionView, isSeen: boolean): readonly Help[]
       ];
     case 'draining':
       return [
-        { command: `gc runtime undrain ${name}`, why: 'let it run on' },
+        ...keepHelps(session),
         isAcp ? peek('see its conversation') : attach('it waits while a person is attached'),
       ];
     case 'unknown':
@@ -57,4 +72,13 @@ export function helpsFor(session: SessionView, isSeen: boolean): readonly Help[]
     case 'closed':
       return [{ command: `gc session logs ${name}`, why: 'read its conversation' }];
   }
+}
+
+/** What keeps one that is let go, where that is in a person's hands. */
+function keepHelps({ display_name: name, detail = '' }: SessionView): readonly Help[] {
+  const isFor = (reason: DrainReason) => detail.startsWith(`${drainWords(reason)}:`);
+  if (isFor('drained by a person')) return [{ command: `gc runtime undrain ${name}`, why: 'let it run on' }];
+  if (isFor('no-wake-reason') || isFor('idle'))
+    return [{ command: `gc session pin ${name}`, why: 'keep it up, needed or not' }];
+  return [];
 }

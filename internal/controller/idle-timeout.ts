@@ -2,6 +2,7 @@ import { parseRfc3339 } from '../platform/clock.ts';
 import { shortDuration } from '../platform/duration.ts';
 import type { Observation } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { silentFrom } from './awake-set.ts';
 import type { Desired } from './model.ts';
 import type { PlanInput } from './plan.ts';
 import type { PlanDraft } from './plan-draft.ts';
@@ -32,7 +33,7 @@ export function isSilentTooLong(
   if (isAttached(observation) || input.pending.has(record.sessionName)) return undefined;
   const since = silentSince(input, session);
   if (since === undefined) return undefined;
-  const endsAt = Math.max(since + limitMs, startedAt(record) + IDLE_GRACE_MS);
+  const endsAt = Math.max(since + limitMs, silentFrom(input, [startedAt(record)]) + IDLE_GRACE_MS);
   if (input.now >= endsAt) {
     return `silent for ${shortDuration(input.now - since)}, its idle_timeout is ${shortDuration(limitMs)}`;
   }
@@ -44,7 +45,8 @@ export function isSilentTooLong(
 function silentSince(input: PlanInput, session: WatchedSession): number | undefined {
   const { lastActivity } = session.observation;
   if (lastActivity === undefined || input.watchingSince === undefined) return undefined;
-  return Math.max(lastActivity, startedAt(session.record), input.watchingSince);
+  const { now, watchingSince } = input;
+  return silentFrom({ now, steadySince: watchingSince }, [lastActivity, startedAt(session.record)]);
 }
 
 /** The end of its start, where that is known: until then it was waited for. */

@@ -116,9 +116,10 @@ export class Attempt {
   }
 
   async #said(since: number): Promise<readonly string[] | undefined> {
-    const { transcripts, store } = this.#engine.parts;
+    const { transcripts, store, city } = this.#engine.parts;
     try {
-      const entries = await readLogs(transcripts, this.#record, await store.list('open'), { tail: 1 });
+      const request = { tail: 1, city: city.workspace.name };
+      const entries = await readLogs(transcripts, this.#record, await store.list('open'), request);
       return entries
         .filter((entry) => entry.type.toLowerCase() === 'user' && Date.parse(entry.at) >= since)
         .map((entry) => entry.text);

@@ -2,6 +2,7 @@ import type { NudgeRow } from '../beads/sqlite/inbox-table.ts';
 import type { NudgeOutcome } from '../runtime/provider.ts';
 import type { InboxStore } from '../session/inbox-store.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { limitOfLiving } from './account-limits.ts';
 import type { CityEngine } from './city-engine.ts';
 import { Attempt } from './inbox-attempt.ts';
 import { InboxNaps } from './inbox-naps.ts';
@@ -34,6 +35,8 @@ export interface InboxDeliveryOptions {
   readonly store: InboxStore;
   readonly owner: InboxOwner;
   readonly trouble: (error: unknown) => void;
+  /** What became of one is known. */
+  readonly ended?: (row: NudgeRow) => void;
 }
 
 /**
@@ -136,7 +139,8 @@ export class InboxDelivery {
       this.#again.delete(sessionName);
       const record = await this.#receiver(sessionName);
       if (!record) return this.#atRest(sessionName);
-      const asking = { owner: owner.id, isGone: owner.isGone, sessionId: record.id, isQuiet };
+      const { id: sessionId, continuationEpoch: epoch } = record;
+      const asking = { owner: owner.id, isGone: owner.isGone, sessionId, epoch, isQuiet };
       isQuiet = false;
       const given = await this.#store.next(sessionName, asking);
       if (given.kind === 'none') return this.#atRest(sessionName);
@@ -153,11 +157,18 @@ export class InboxDelivery {
     for (;;) {
       const records = await this.#options.engine.parts.store.list('open');
       const record = records.find((candidate) => candidate.sessionName === sessionName);
-      if (record && canReceive(record)) return record;
+      if (record && canReceive(record) && (!this.#isLimited(record) || this.#isAttended(sessionName)))
+        return record;
       // A sender waits for it to come up.
       if (this.#over || !record || !this.#isAttended(sessionName)) return undefined;
       await this.#naps.until(sessionName, this.#options.engine.parts.clock.now() + NOT_UP_PAUSE_MS);
     }
+  }
+
+  /** It would only say again that it may not work. */
+  #isLimited(record: SessionRecord): boolean {
+    const { memory, parts } = this.#options.engine;
+    return limitOfLiving(memory.accountLimits, record, parts.clock.now()) !== undefined;
   }
 
   async #atRest(sessionName: string): Promise<void> {
@@ -203,6 +214,7 @@ export class InboxDelivery {
   }
 
   #tell(row: NudgeRow, ending: Ending): void {
+    this.#options.ended?.(row);
     this.#senders.get(row.id)?.tell(ending);
     this.#senders.delete(row.id);
   }

@@ -2,10 +2,11 @@ import type { NudgeRow } from '../beads/sqlite/inbox-table.ts';
 import { rfc3339 } from '../platform/clock.ts';
 import { shortDuration } from '../platform/duration.ts';
 import { GcError, messageOf } from '../platform/errors.ts';
-import { refused } from '../session/inbox.ts';
+import { NUDGE_TTL_MS, refused, typeableText } from '../session/inbox.ts';
 import { queuedEvent } from '../session/inbox-events.ts';
 import type { InboxStore } from '../session/inbox-store.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { limitOfLiving } from './account-limits.ts';
 import type { NudgeQueue, NudgeReply, NudgeRequest, TakenMark, TakenNudges } from './city-api.ts';
 import type { CityEngine } from './city-engine.ts';
 import type { Ending, InboxDelivery } from './inbox-delivery.ts';
@@ -57,11 +58,12 @@ export class InboxDesk {
   /** @throws GcError for every outcome but delivered and queued */
   async nudge(target: string, request: NudgeRequest): Promise<NudgeReply> {
     const { store, verbs, controlled, actor, engine } = this.#options;
-    const waitIdleMs = request.wait_idle_ms;
+    // Nobody stands by for longer than it is kept.
+    const waitIdleMs = Math.min(request.wait_idle_ms, NUDGE_TTL_MS);
     const delivery = request.delivery ?? (waitIdleMs > 0 ? 'wait-idle' : 'immediate');
     const found = await verbs.target(target);
     const reception = this.#reception(found, delivery);
-    if (request.text.trim() === '') {
+    if (typeableText(request.text).trim() === '') {
       throw requireDelivered(addressOf(found, target).agent, { kind: 'empty' });
     }
     const { row, fresh } = await store.enqueue({
@@ -98,9 +100,10 @@ export class InboxDesk {
     const { store, verbs, engine } = this.#options;
     const found = await verbs.target(target);
     const sessionName = nameOf(found);
-    const sessionId = found.kind === 'session' ? found.record.id : '';
+    const record = found.kind === 'session' ? found.record : undefined;
     // A hook is a process of the session: should it die, nobody else tells what it had.
-    const rows = await store.take(sessionName, sessionId, `hook:${engine.parts.ids.hex(8)}`);
+    const owner = `hook:${engine.parts.ids.hex(8)}`;
+    const rows = await store.take(sessionName, record?.id ?? '', owner, record?.continuationEpoch);
     if (rows.length === 0) await this.#settleFlag(sessionName);
     return {
       session: sessionName,
@@ -150,7 +153,11 @@ export class InboxDesk {
   }
 
   #reception(found: Target, delivery: NudgeRow['delivery']): Reception {
-    return receptionOf(found, delivery, this.#options.controlled);
+    const reception = receptionOf(found, delivery, this.#options.controlled);
+    if (delivery === 'immediate' || found.kind === 'reserved') return reception;
+    const { memory, parts } = this.#options.engine;
+    const limit = limitOfLiving(memory.accountLimits, found.record, parts.clock.now());
+    return limit ? { kind: 'queue', why: 'its account reached a usage limit' } : reception;
   }
 
   /** Stands by until it is delivered, or the sender's time is over. */

@@ -1,5 +1,7 @@
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
+import { displayName } from '../session/display.ts';
 import { InboxStore } from '../session/inbox-store.ts';
+import type { SessionRecord } from '../session/record.ts';
 import type { CityEngine } from './city-engine.ts';
 import { InboxDelivery } from './inbox-delivery.ts';
 import { InboxDesk } from './inbox-desk.ts';
@@ -17,7 +19,14 @@ export class InboxKeeper {
   constructor(engine: CityEngine, poke: () => void, trouble: (error: unknown) => void) {
     this.store = new InboxStore(engine.parts.db);
     const owner = controllerOwner(engine.parts.ids.hex(8));
-    this.delivery = new InboxDelivery({ engine, store: this.store, owner, trouble });
+    this.delivery = new InboxDelivery({
+      engine,
+      store: this.store,
+      owner,
+      trouble,
+      // The wait that it tells of is over now.
+      ended: (row) => (row.source === 'wait' ? poke() : undefined),
+    });
     const verbs = new SessionVerbs({ engine, actor: CONTROLLER_ACTOR, controlled: true, poke });
     this.#watch = new InboxWatch({
       engine,
@@ -33,6 +42,22 @@ export class InboxKeeper {
 
   activity(sessionName: string): void {
     this.delivery.activity(sessionName);
+  }
+
+  /** A message of the city itself to this very session; a second one with the same id is the same. */
+  async say(record: SessionRecord, id: string, message: string): Promise<void> {
+    const { row } = await this.store.enqueue({
+      agent: displayName(record),
+      sessionName: record.sessionName,
+      boundSessionId: record.id,
+      template: record.origin === 'manual' ? '' : record.template,
+      id: `nudge-${id}`,
+      sender: CONTROLLER_ACTOR,
+      source: 'session',
+      delivery: 'queue',
+      message,
+    });
+    if (row.endedMs === undefined) this.delivery.kick(row.sessionName);
   }
 
   end(): Promise<void> {

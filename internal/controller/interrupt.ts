@@ -5,7 +5,7 @@ import { displayName } from '../session/display.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { CityEngine } from './city-engine.ts';
 import type { SessionVerbs } from './session-verbs.ts';
-import { requireAction } from './verb-context.ts';
+import { requireAction, requireExisting } from './verb-context.ts';
 
 /** An agent that has nothing to do shows it within this. */
 const IDLE_LOOK_MS = 500;
@@ -27,14 +27,8 @@ export async function interruptSession(
   token: string,
 ): Promise<SessionRecord> {
   const target = await verbs.target(token);
-  const isUp = requireAction(target, 'peek') === 'use-runtime';
-  if (target.kind !== 'session' || !isUp) {
-    const label = target.kind === 'session' ? displayName(target.record) : target.identity;
-    throw new GcError('session-not-active', `session ${label} is not running`, {
-      next: `gc explain ${label}`,
-    });
-  }
-  const { record } = target;
+  requireAction(target, 'interrupt');
+  const { record } = requireExisting(target, 'interrupt');
   const { provider, db } = engine.parts;
   const name = displayName(record);
   if (await isIdle(provider, record.sessionName)) {
@@ -42,13 +36,21 @@ export async function interruptSession(
       next: `gc session peek ${name}`,
     });
   }
-  await provider.interrupt(record.sessionName);
+  if (leavesByEscape(record)) await provider.sendKeys(record.sessionName, ['Escape']);
+  else await provider.interrupt(record.sessionName);
   const why = `${actor} asked for it`;
   await db.commit({
     events: [{ type: 'session.updated', actor, subject: name, message: 'interrupted' }],
     decisions: [{ sessionId: record.id, what: 'interrupt', why, inputs: {} }],
   });
   return record;
+}
+
+/** These leave a turn by Escape; a Ctrl-C that comes when the turn is just over would be the wish to end. */
+const BY_ESCAPE: ReadonlySet<string> = new Set(['claude', 'codex', 'gemini']);
+
+function leavesByEscape(record: SessionRecord): boolean {
+  return record.transport !== 'acp' && BY_ESCAPE.has(record.providerKind || record.provider);
 }
 
 /** Known to be idle: where that cannot be told, it is not. */

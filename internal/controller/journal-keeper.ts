@@ -2,6 +2,7 @@ import { type ConversationPlace, placeOf } from '../session/journal/city-journal
 import { LOG_UID_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { CityEngine } from './city-engine.ts';
+import { ConversationNotes } from './conversation-notes.ts';
 import { JournalPump } from './journal-pump.ts';
 import type { Sighting } from './passes.ts';
 
@@ -35,6 +36,7 @@ export class JournalKeeper {
   readonly #engine: CityEngine;
   readonly #trouble: (error: unknown) => void;
   readonly #pump: JournalPump;
+  readonly #notes: ConversationNotes;
   readonly #lifetime = new AbortController();
   #records: readonly SessionRecord[] | undefined;
   #followed: ReadonlyMap<string, Followed> = new Map();
@@ -48,7 +50,15 @@ export class JournalKeeper {
     this.#engine = engine;
     this.#trouble = trouble;
     const { parts, city } = engine;
-    this.#pump = new JournalPump({ parts, city: city.workspace.name, trouble });
+    const notes = new ConversationNotes(engine);
+    this.#notes = notes;
+    this.#pump = new JournalPump({
+      parts,
+      city: city.workspace.name,
+      trouble,
+      found: (uid, conversation, place) => notes.found(uid, conversation, place),
+      failed: (uid, failure) => notes.failed(uid, failure),
+    });
   }
 
   start(): void {
@@ -134,6 +144,7 @@ export class JournalKeeper {
       const followed = this.#followed.get(name);
       if (!followed) continue;
       const more = await this.#pump.look(followed.uid, followed.place);
+      await this.#notes.settle(name);
       if (more) this.#lookAt(name, this.#now());
     }
   }

@@ -1,5 +1,6 @@
 import type { OutboxRow } from '../beads/sqlite/outbox-table.ts';
 import { codeOf } from '../platform/errors.ts';
+import { beaconStart } from '../runtime/beacon.ts';
 import type { ConversationPlace, OutboxBody } from '../session/journal/city-journal.ts';
 import { ConversationLog, type ConversationTools } from '../session/journal/conversation-log.ts';
 import { LOG_UID_KEY } from '../session/journal/facts.ts';
@@ -13,12 +14,17 @@ import type { CityParts } from './city-parts.ts';
 
 /** Rows that are written with one wait for the disk. */
 const PAGE_ROWS = 100;
+/** Reading again would say the same again. */
+const OTHER_VERSION: readonly string[] = ['journal-version', 'transcript-version'];
 
 export interface JournalPumpOptions {
   readonly parts: Pick<CityParts, 'db' | 'store' | 'transcripts' | 'logs' | 'logFile' | 'clock'>;
   /** The city's name. */
   readonly city: string;
   readonly trouble: (error: unknown) => void;
+  /** The conversation of a life without a key was found, under the name that its program gave it. */
+  readonly found?: (uid: string, conversation: string, place: ConversationPlace) => Promise<void>;
+  readonly failed?: ConversationTools['failed'];
 }
 
 /**
@@ -116,7 +122,7 @@ export class JournalPump {
       if (conversation) await work(conversation);
     } catch (error) {
       this.#conversations.delete(key);
-      if (codeOf(error) === 'journal-version') this.#unreadable.add(key);
+      if (OTHER_VERSION.includes(codeOf(error) ?? '')) this.#unreadable.add(key);
       if (error instanceof SessionDeletedError || error instanceof LogCorruptError) this.#refused.add(uid);
       this.#options.trouble(error);
     }
@@ -136,6 +142,8 @@ export class JournalPump {
     const { db } = this.#options.parts;
     const owner = this.#owners.get(file) ?? (await db.read(() => db.outbox.logOf(file)));
     if (owner !== undefined && owner !== uid) return undefined;
+    if (place.key === '' && reader.evidence === undefined)
+      await this.#options.found?.(uid, reader.conversationOf(file), place);
     const { since } = place;
     const conversation = await ConversationLog.open(await this.#tools(), { uid, file, reader, since });
     this.#conversations.set(key, conversation);
@@ -155,7 +163,8 @@ export class JournalPump {
     if (known !== undefined) return known;
     const records = [...(await store.list('open')), ...(await store.closedIn(workDir))];
     const aloneInWorkDir = !records.some((record) => isNeighbour(record, uid, place));
-    return reader.locate({ session, workDir, keys: [], aloneInWorkDir, since });
+    const beacon = place.agent === undefined ? '' : beaconStart(this.#options.city, place.agent);
+    return reader.locate({ session, workDir, keys: [], aloneInWorkDir, since, beacon });
   }
 
   #reader({ program }: Pick<ConversationPlace, 'program'>): TranscriptReader | undefined {
@@ -170,8 +179,9 @@ export class JournalPump {
 
   async #tools(): Promise<ConversationTools> {
     await this.#opened();
-    const { parts } = this.#options;
+    const { parts, failed } = this.#options;
     return {
+      ...(failed ? { failed } : {}),
       db: parts.db,
       store: await parts.logs(),
       blobs: new BlobStore(blobFolderOf(parts.logFile), parts.clock),

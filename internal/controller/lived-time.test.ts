@@ -80,6 +80,21 @@ describe('LivedTime', () => {
     ]);
   });
 
+  it('a deadline comes in its time where nothing else looks at the time', async () => {
+    const clock = new FakeClock();
+    const gaps: TimeGap[] = [];
+    const time = new LivedTime(clock, (gap) => gaps.push(gap));
+    let over = false;
+    void time.sleepUntil(time.lived() + 60_000, end.signal).then(() => {
+      over = true;
+    });
+    await clock.advance(59_999);
+    expect(over).toBe(false);
+    await clock.advance(1);
+    expect(over).toBe(true);
+    expect(gaps).toEqual([]);
+  });
+
   it('a deadline does not come because of a gap', async () => {
     const { clock, time } = living();
     let over = false;

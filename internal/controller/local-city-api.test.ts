@@ -153,7 +153,14 @@ describe('verbs with a controller', () => {
       condition: 'starting',
     });
     await h.running(3);
-    expect(await codeOf(h.api.newSession({ template: 'pair' }))).toMatchObject({ code: 'max-sessions' });
+    expect(await codeOf(h.api.newSession({ template: 'pair' }))).toMatchObject({
+      code: 'max-sessions',
+      next: expect.stringMatching(/^gc agent scale pair --max \d+, or close one/),
+    });
+    // What is wrong with the name does not wait for a place.
+    expect(await codeOf(h.api.newSession({ template: 'pair', alias: '.x' }))).toMatchObject({
+      code: 'invalid-session-alias',
+    });
     expect(await h.settled(h.api.close('mine'))).toMatchObject({ condition: 'closed' });
     await h.pass(60_000);
     expect(h.provider.sessions.has(made.session_name)).toBe(false);

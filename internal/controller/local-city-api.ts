@@ -9,8 +9,6 @@ import { actorNow } from './acting.ts';
 import { suspendAgentInFile } from './agent-edit.ts';
 import { agentsOf, Board, summaryOf } from './board.ts';
 import type {
-  AnswerReply,
-  AnswerRequest,
   CityApi,
   CityStatus,
   ConfigState,
@@ -26,7 +24,6 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
-  OpenQuestions,
   ReloadReply,
   SessionFilter,
   SessionView,
@@ -39,8 +36,10 @@ import type { CityEngine } from './city-engine.ts';
 import type { CityResources } from './city-resources.ts';
 import type { CityRuntime } from './city-runtime.ts';
 import { stopCity } from './city-stop.ts';
+import { unusedBeads } from './city-work.ts';
 import { problemText } from './config-reload.ts';
 import { DrainVerbs } from './drain-verbs.ts';
+import { explainedDecisions } from './explained-decisions.ts';
 import { helpsFor } from './helps.ts';
 import type { InboxDesk } from './inbox-desk.ts';
 import { inboxDeskOf } from './inbox-keeper.ts';
@@ -48,11 +47,18 @@ import { interruptSession } from './interrupt.ts';
 import type { OrderedSurvey } from './model.ts';
 import { createManualSession, requireAgent } from './new-session.ts';
 import { unusedProvider } from './provider-decision.ts';
+import type { AnswerReply, AnswerRequest, OpenQuestions } from './question-api.ts';
+import { bookOf } from './question-book.ts';
 import { QuestionDesk } from './question-desk.ts';
 import { measureCity } from './resources.ts';
+import { RuleDesk } from './rule-desk.ts';
 import { matchesFilter } from './session-filter.ts';
-import { readLogs } from './session-logs.ts';
+import { LogMemory, readLogs } from './session-logs.ts';
 import { SessionVerbs } from './session-verbs.ts';
+import { TraceDesk } from './trace-desk.ts';
+import { Upkeep } from './upkeep.ts';
+import type { WokenSession } from './upkeep-api.ts';
+import { WaitDesk } from './wait-desk.ts';
 
 /** A look this young is as good as a new one. */
 const LOOK_MAX_AGE_MS = 500;
@@ -68,6 +74,11 @@ export interface LocalCityApiOptions {
 
 /** The city's interface in the process that has the city open: the controller, or a command when none lives. */
 export class LocalCityApi implements CityApi {
+  readonly rules: RuleDesk;
+  readonly trace: TraceDesk;
+  readonly waits: WaitDesk;
+  readonly upkeep: Upkeep;
+  readonly #logMemory = new LogMemory();
   readonly #engine: CityEngine;
   readonly #runtime: CityRuntime | undefined;
   readonly #options: LocalCityApiOptions;
@@ -84,6 +95,7 @@ export class LocalCityApi implements CityApi {
     this.#engine = options.engine;
     this.#runtime = options.runtime;
     this.#board = new Board(options.engine);
+    this.trace = new TraceDesk(options.engine, () => options.runtime?.poke());
     this.#decisions = new DecisionLog(options.engine.parts.db);
     const verbs = {
       engine: options.engine,
@@ -95,10 +107,25 @@ export class LocalCityApi implements CityApi {
     };
     this.#verbs = new SessionVerbs(verbs);
     this.#drains = new DrainVerbs(verbs, this.#verbs);
-    this.#questions = new QuestionDesk({
+    this.waits = new WaitDesk({
       engine: options.engine,
       verbs: this.#verbs,
+      controlled: options.runtime !== undefined,
       actor: () => verbs.actor,
+      poke: verbs.poke,
+    });
+    const asking = {
+      engine: options.engine,
+      verbs: this.#verbs,
+      book: options.runtime?.questions.book ?? bookOf(options.engine),
+      actor: () => verbs.actor,
+      rulesChanged: () => options.runtime?.questions.recheck(),
+    };
+    this.rules = new RuleDesk(asking);
+    this.#questions = new QuestionDesk({
+      ...asking,
+      controlled: verbs.controlled,
+      say: (target, text) => this.nudge(target, { text, wait_idle_ms: 0, delivery: 'queue' }),
       poke: verbs.poke,
     });
     this.#desk = inboxDeskOf({
@@ -108,6 +135,8 @@ export class LocalCityApi implements CityApi {
       actor: () => verbs.actor,
       poke: verbs.poke,
     });
+    const view = (record: SessionRecord) => this.#view(record);
+    this.upkeep = new Upkeep(verbs, { verbs: this.#verbs, drains: this.#drains, api: this, view });
   }
 
   async status(): Promise<CityStatus> {
@@ -160,7 +189,7 @@ export class LocalCityApi implements CityApi {
   }
 
   async newSession(request: NewSessionRequest): Promise<SessionView> {
-    const record = await createManualSession(this.#engine, request);
+    const record = await createManualSession(this.#engine, request, this.#runtime !== undefined);
     return this.#view(await this.#verbs.start(record));
   }
 
@@ -216,8 +245,9 @@ export class LocalCityApi implements CityApi {
     return this.#view(await this.#verbs.suspend(target));
   }
 
-  async wake(target: string, options: WakeOptions = {}): Promise<SessionView> {
-    return this.#view(await this.#verbs.wake(target, options.force));
+  async wake(target: string, options: WakeOptions = {}): Promise<WokenSession> {
+    const { record, woke } = await this.#verbs.wake(target, options.force);
+    return { ...(await this.#view(record)), woke };
   }
 
   async close(target: string): Promise<SessionView> {
@@ -259,7 +289,7 @@ export class LocalCityApi implements CityApi {
     const isSeen = survey.kind === 'seen' && survey.sessions.has(session.session_name);
     return {
       session,
-      decisions: await this.#decisions.last(session.id),
+      decisions: await explainedDecisions(this.#decisions, session.id),
       helps: helpsFor(session, isSeen),
     };
   }
@@ -267,10 +297,15 @@ export class LocalCityApi implements CityApi {
   async logs(target: string, options: LogsOptions): Promise<readonly LogEntry[]> {
     const found = await this.#verbs.target(target, true);
     if (found.kind === 'reserved') {
-      throw new GcError('no-transcript', `session ${found.identity} has never been started`);
+      throw new GcError('no-transcript', `no session file found for ${JSON.stringify(target)}`, {
+        next: `it was never started: gc session wake ${found.identity}`,
+      });
     }
     const { parts } = this.#engine;
-    return readLogs(parts.transcripts, found.record, await parts.store.list('open'), options);
+    const city = parts.city.workspace.name;
+    const open = await parts.store.list('open');
+    const request = { ...options, target, city };
+    return readLogs(parts.transcripts, found.record, open, request, this.#logMemory);
   }
 
   async setAgentSuspended(agent: string, suspended: boolean): Promise<void> {
@@ -344,7 +379,8 @@ export class LocalCityApi implements CityApi {
   #providerProblems(): readonly string[] {
     const { city, parts } = this.#engine;
     const used = parts.providerInfo.name;
-    return this.#runtime ? unusedProvider(city.session.provider, used, parts.env) : [];
+    if (!this.#runtime) return [];
+    return [...unusedProvider(city.session.provider, used, parts.env), ...unusedBeads(city, parts.env)];
   }
 
   #surveyProblems({ survey }: OrderedSurvey): readonly string[] {

@@ -4,6 +4,7 @@ import type { ExitInfo, Survey } from '../runtime/provider.ts';
 import type { ResumeAbility } from '../session/command.ts';
 import type { TwoForms } from './config-form.ts';
 import type { SessionWorktree } from './session-worktree.ts';
+import type { SleepRequest } from './sleep-policy.ts';
 
 /** What the city file (and the records of manual sessions) ask for under one runtime session name. */
 export type Desired = ResolvedDesired | UnresolvableDesired;
@@ -22,8 +23,8 @@ interface DesiredIdentity {
   /** The agent, its rig or the whole city is suspended in the file or by a person. */
   readonly suspended: boolean;
   readonly drainTimeoutMs: number;
-  /** An on-demand session that nothing needs sleeps after so much silence; `undefined`: it does not. */
-  readonly idleSleepMs?: number | undefined;
+  /** What the city file says about its sleep; `undefined`: nothing. */
+  readonly sleep?: SleepRequest | undefined;
   /** After so much silence it is ended, and started again where it is wanted; `undefined`: never. */
   readonly idleTimeoutMs?: number | undefined;
   /** The slot of a pool's session, the first being 1. */
@@ -38,16 +39,21 @@ export type DesiredKind = 'named' | 'manual' | 'dependency' | 'pool';
 export interface CityDemand {
   /** To be awake because of it, with what asks for it, for people: pool slots and on-demand sessions. */
   readonly wanted: ReadonlyMap<string, string>;
-  /** Sessions with open work in their hands: never given up. */
+  /** Those that work itself asks for, and no floor: they do not sleep for being idle, and are woken. */
+  readonly called: ReadonlySet<string>;
+  /** Sessions with open work in their hands, of whatever kind: never given up. */
   readonly busy: ReadonlySet<string>;
   /** When work of a template was last seen to become less, milliseconds since the epoch. By template. */
   readonly progressAt: ReadonlyMap<string, number>;
   /** Templates whose demand a command tells: that their work gets done is seen late, if at all. */
   readonly opaque: ReadonlySet<string>;
+  /** Templates of which the demand is not known yet: nobody is given up. Absent: none. */
+  readonly unanswered?: ReadonlySet<string>;
 }
 
 export const NO_DEMAND: CityDemand = {
   wanted: new Map(),
+  called: new Set(),
   busy: new Set(),
   progressAt: new Map(),
   opaque: new Set(),
@@ -89,7 +95,7 @@ export interface OrderedSurvey {
   readonly survey: Survey;
 }
 
-export type OperationKind = 'start' | 'continue-start' | 'stop' | 'drain' | 'apply-live';
+export type OperationKind = 'start' | 'continue-start' | 'stop' | 'drain' | 'probe-idle' | 'apply-live';
 
 /** A worker that is busy with a session. One per session name. */
 export interface OperationInFlight {
@@ -117,6 +123,8 @@ export const STOP_REASONS = [
   'orphaned',
   'suspended',
   'held',
+  'wait-hold',
+  'idle',
   'no-wake-reason',
   'start interrupted',
   'start timed out',
@@ -142,10 +150,34 @@ export const DRAIN_REASONS = [
   'orphaned',
   'suspended',
   'held',
+  'wait-hold',
+  'idle',
   'no-wake-reason',
 ] as const;
 
 export type DrainReason = (typeof DRAIN_REASONS)[number];
+
+/** Why it is let go, for people. */
+export function drainWords(reason: DrainReason): string {
+  switch (reason) {
+    case 'drained by a person':
+      return reason;
+    case 'config-drift':
+      return 'its config changed';
+    case 'orphaned':
+      return 'the config does not ask for it any more';
+    case 'suspended':
+      return 'its agent is suspended';
+    case 'held':
+      return 'it is held down';
+    case 'wait-hold':
+      return 'it sleeps until its wait is over';
+    case 'idle':
+      return 'it was silent for long enough to sleep';
+    case 'no-wake-reason':
+      return 'nothing needs it now';
+  }
+}
 
 export function isDrainReason(text: string): text is DrainReason {
   return DRAIN_REASONS.some((reason) => reason === text);

@@ -1,31 +1,27 @@
 import { join } from 'node:path';
 import { type CityDatabase, openCityDatabase } from '../beads/sqlite/city-database.ts';
 import type { City } from '../config/city.ts';
-import { loadCity } from '../config/load-city.ts';
 import type { NewEvent } from '../events/event.ts';
 import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { ensurePrivateDir } from '../platform/atomic-file.ts';
 import type { Clock } from '../platform/clock.ts';
-import { GcError, messageOf } from '../platform/errors.ts';
+import { messageOf } from '../platform/errors.ts';
 import type { Ids } from '../platform/ids.ts';
 import { cityHash, type Environment } from '../platform/paths.ts';
 import { canClose, canRoute } from '../runtime/provider.ts';
 import { cityJournal } from '../session/journal/city-journal.ts';
 import type { SessionLogStore } from '../session/log/session-log.ts';
 import { SessionStore } from '../session/session-store.ts';
-import { AcpTranscriptReader } from '../session/transcript/acp/acp-reader.ts';
-import { ClaudeTranscriptReader } from '../session/transcript/claude-reader.ts';
-import { CodexTranscriptReader } from '../session/transcript/codex-reader.ts';
-import { acpDir } from './acp-sessions.ts';
 import { equipAgents } from './agent-files.ts';
 import type { CityParts } from './city-parts.ts';
 import { type CityRecord, readCityRecord, writeCityRecord } from './city-record.ts';
-import { problemText } from './config-reload.ts';
+import { cityWithWork, workFor } from './city-work.ts';
 import { lookPathIn } from './look-path.ts';
 import { decideProvider, type MakeProvider } from './provider-decision.ts';
 import { provideSystemPacks } from './system-packs.ts';
 import { templateResolver } from './template-resolve.ts';
 import type { FencedTenure } from './tenure.ts';
+import { transcriptReaders } from './transcript-readers.ts';
 
 type OpenLogs = (file: string, clock: Clock, ids: Ids) => SessionLogStore | Promise<SessionLogStore>;
 
@@ -80,7 +76,7 @@ export async function openCity(options: OpenCityOptions): Promise<OpenedCity> {
 async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabase): Promise<OpenedCity> {
   const { clock, ids, program, role } = options;
   const record = await readCityRecord(db);
-  const { city, error } = await goodConfig(options, record);
+  const { city, error, choice, load } = await cityWithWork(options, record, db);
   const { provider, info, env, tidy, changes } = await decideProvider({
     city,
     gcDir,
@@ -99,6 +95,7 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     // Before anybody can ask what the agents are started with: the answer depends on these files.
     await equipAgents(city, { provider: info.name, program, env }, log);
   }
+  const work = await workFor(options, db, choice, log);
   const beaconAt = clock.now();
   const lookPath = lookPathIn(city.root, env);
   const logFile = join(gcDir, 'sessions.db');
@@ -113,16 +110,13 @@ async function assemble(options: OpenCityOptions, gcDir: string, db: CityDatabas
     ids,
     db,
     store: new SessionStore(db),
+    work,
     provider,
     providerInfo: info,
-    transcripts: [
-      new ClaudeTranscriptReader(claudeRoots(city, env)),
-      new CodexTranscriptReader(codexRoots(city, env)),
-      new AcpTranscriptReader(acpDir({ city, env })),
-    ],
+    transcripts: transcriptReaders(city, env),
     logs: () => logs.get(),
     logFile,
-    load: () => loadCity(city.root, { env: options.env }),
+    load,
     resolver: (loaded) =>
       templateResolver({
         city: loaded,
@@ -188,26 +182,4 @@ class OpenedOnce {
     const store = await this.#store?.catch(() => undefined);
     await store?.close();
   }
-}
-
-async function goodConfig(
-  options: OpenCityOptions,
-  record: CityRecord,
-): Promise<{ city: City; error?: string }> {
-  if (options.city) return { city: options.city };
-  const loaded = await loadCity(options.cityDir, { env: options.env });
-  if (loaded.kind === 'ok') return { city: loaded.city };
-  const error = problemText(loaded.problems);
-  if (options.role === 'visitor' && record.city) return { city: record.city, error };
-  throw new GcError('config-invalid', error, { next: 'gc config show' });
-}
-
-function claudeRoots(city: City, env: Environment): readonly string[] {
-  const home = env['CLAUDE_CONFIG_DIR'] || join(env['HOME'] ?? '', '.claude');
-  return [join(home, 'projects'), ...city.daemon.observePaths];
-}
-
-function codexRoots(city: City, env: Environment): readonly string[] {
-  const home = env['CODEX_HOME'] || join(env['HOME'] ?? '', '.codex');
-  return [join(home, 'sessions'), ...city.daemon.observePaths];
 }

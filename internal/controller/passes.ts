@@ -1,5 +1,6 @@
-import { canContinueStart } from '../runtime/provider.ts';
+import { canContinueStart, canSleep, type SleepCapability } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { heldSessions, overState, takeLimits } from './account-limits.ts';
 import type { CityEngine } from './city-engine.ts';
 import { clearDrainFlags } from './drain-operation.ts';
 import type { Desired, OrderedSurvey } from './model.ts';
@@ -10,7 +11,10 @@ import { cityChangeOf, storedDecision } from './record-changes.ts';
 import { noteRoomWaits, runningElsewhere } from './room-waits.ts';
 import { routeChanges } from './routes.ts';
 import { lacksAgent, WAITS_FOR_KEY } from './session-facts.ts';
+import { startLimits } from './start-limits.ts';
+import { TraceKeeper } from './trace-keeper.ts';
 import { cityRuntimeDir, TurnFlags } from './turn-flags.ts';
+import { WaitKeeper } from './wait-keeper.ts';
 
 /** Changes settle in two or three rounds; more means that somebody else keeps changing records. */
 const MAX_ROUNDS = 8;
@@ -29,9 +33,12 @@ export class CityPasses {
   readonly #pools: PoolKeeper;
   readonly #lastDecisions = new Map<string, string>();
   readonly #turns: TurnFlags;
+  readonly waits: WaitKeeper;
+  readonly #trace: TraceKeeper;
   #sighting: Sighting | undefined;
   #watched = false;
   #watchingSince: number | undefined;
+  #steadySince: number | undefined;
   #lostWhat: string | undefined;
   #gaps = 0;
   /** Milliseconds from the end of the last pass until the next one that time alone asks for. */
@@ -40,6 +47,8 @@ export class CityPasses {
   constructor(engine: CityEngine, isPressed: () => boolean, pools: PoolKeeper) {
     this.#engine = engine;
     this.#turns = new TurnFlags(cityRuntimeDir(engine.city.root));
+    this.waits = new WaitKeeper(engine);
+    this.#trace = new TraceKeeper(engine.parts);
     this.#pools = pools;
     this.#isPressed = isPressed;
   }
@@ -59,6 +68,7 @@ export class CityPasses {
   gapSeen(): void {
     this.#gaps += 1;
     this.#watchingSince = undefined;
+    this.#steadySince = this.#engine.parts.clock.now();
   }
 
   infrastructureLost(what: string): void {
@@ -73,19 +83,27 @@ export class CityPasses {
   async pass(): Promise<void> {
     const engine = this.#engine;
     const gapsBefore = this.#gaps;
+    this.#trace.begin();
     const survey = await engine.look();
+    await this.#liftLimits();
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const records = await engine.parts.store.list('open');
       if (await this.#correctRoutes(survey, records)) continue;
-      const seen = await this.#pools.look(engine.city, records);
+      if (await this.waits.look(records, survey)) continue;
+      const { city } = engine;
+      const seen = await this.#pools.look(city, records);
       const desired = await engine.desired(records, seen);
       this.#remember(survey, records, desired);
       await this.#turns.follow(seen.work, records, desired);
-      const next = plan(this.#input(survey, records, desired));
+      // What was wanted by another config proves nothing now.
+      if (engine.city !== city) continue;
+      const input = this.#input(survey, records, desired);
+      const next = plan(input);
       engine.time.lived();
       // What was seen before the gap proves nothing now.
       if (this.#gaps !== gapsBefore) return this.retryIn(0);
       await this.#write(next, records);
+      await this.#trace.planned(input, next);
       if (next.changes.length > 0) continue;
       await noteRoomWaits(engine, next.roomWaits, records);
       for (const action of next.actions) engine.executor.dispatch(action);
@@ -122,16 +140,27 @@ export class CityPasses {
       effects: memory.effects,
       retryAt: memory.retryAt,
       idleSince: memory.idleSince,
+      probedAt: memory.probedAt,
+      sleepCapabilities: this.#sleepCapabilities(desired),
       drainTold: memory.drainTold,
       agentMissingSince: memory.agentMissingSince,
       canContinueStart: canContinueStart(parts.provider),
       askedAt: memory.askedAt,
       exits: memory.exits,
       pending: this.#asking(survey),
+      readyWaits: this.waits.ready,
       infrastructureLost: this.#lostWhat,
       watchingSince: this.#watchingSince,
+      steadySince: this.#steadySince,
       watched: this.#watched,
+      accountWaits: heldSessions({
+        limits: memory.accountLimits,
+        desired,
+        cityEnv: parts.env,
+        now: parts.clock.now(),
+      }),
       startSlots: this.#isPressed() ? 1 : city.daemon.maxWakesPerTick,
+      limits: startLimits(city),
       room,
       // Asked for the limits alone: a city without any pays nothing for them.
       elsewhere: room ? runningElsewhere(this.#engine, desired.keys()) : new Set(),
@@ -142,21 +171,41 @@ export class CityPasses {
     };
   }
 
-  /** Whoever asked a person something and has shown nothing since. */
+  /** Of sessions with something said about their sleep. */
+  #sleepCapabilities(desired: ReadonlyMap<string, Desired>): ReadonlyMap<string, SleepCapability> {
+    const { provider } = this.#engine.parts;
+    if (!canSleep(provider)) return new Map();
+    const asked = [...desired.values()].filter(({ sleep }) => sleep !== undefined && sleep.value !== 'off');
+    return new Map(asked.map(({ sessionName }) => [sessionName, provider.sleepCapability(sessionName)]));
+  }
+
+  /** Reads nothing while no account has a limit. */
+  async #liftLimits(): Promise<void> {
+    const { memory, parts } = this.#engine;
+    if (memory.accountLimits.size === 0) return;
+    const over = overState(memory.accountLimits, await parts.store.list('open'), parts.clock.now());
+    if (Object.keys(over).length === 0) return;
+    await parts.db.commit({ state: over });
+    takeLimits(memory.accountLimits, over);
+  }
+
+  /** Whoever has a question open, or asked a person something and has shown nothing since. */
   #asking({ survey }: OrderedSurvey): ReadonlySet<string> {
-    const { asksSince } = this.#engine.memory;
-    if (survey.kind !== 'seen') return new Set();
+    const { asksSince, asking: open } = this.#engine.memory;
+    if (survey.kind !== 'seen') return new Set(open);
     const asking = [...asksSince].filter(([name, since]) => {
       const { lastActivity } = survey.sessions.get(name) ?? {};
       return lastActivity !== undefined && lastActivity <= since;
     });
-    return new Set(asking.map(([name]) => name));
+    return new Set([...open, ...asking.map(([name]) => name)]);
   }
 
   async #write(next: Plan, records: readonly SessionRecord[]): Promise<void> {
     const { db } = this.#engine.parts;
     if (next.changes.length > 0) {
-      await db.commit(cityChangeOf(next.changes, next.decisions, this.#engine.changeContext(records)));
+      const change = cityChangeOf(next.changes, next.decisions, this.#engine.changeContext(records));
+      await db.commit(change);
+      takeLimits(this.#engine.memory.accountLimits, change.state);
       await this.#afterChanges(next.changes);
     } else if (next.decisions.length > 0) {
       await db.commit({ decisions: next.decisions.map(storedDecision) });
@@ -172,7 +221,7 @@ export class CityPasses {
     for (const change of changes) {
       if (change.kind === 'ended') {
         memory.exits.delete(change.record.sessionName);
-        this.#pools.ended(change.record.template, change.death.cause === 'finished');
+        this.#pools.ended(change.record, change.death);
       }
       if (change.kind === 'lost')
         for (const record of change.records) memory.exits.delete(record.sessionName);
@@ -222,6 +271,8 @@ export class CityPasses {
     let rest = city.daemon.patrolIntervalMs;
     if (next.nextWall !== undefined) rest = Math.min(rest, next.nextWall - parts.clock.now());
     if (next.nextLived !== undefined) rest = Math.min(rest, next.nextLived - time.lived());
+    const wait = this.waits.restMs();
+    if (wait !== undefined) rest = Math.min(rest, wait);
     const check = this.#pools.nextCheckAt();
     if (check !== undefined) rest = Math.min(rest, check - time.lived());
     return Math.max(0, rest);

@@ -1,3 +1,4 @@
+import { overAt } from '../session/account-limit.ts';
 import { readCrashState, STABLE_UPTIME_MS, startGate } from '../session/crash-policy.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { AwakeDecision, RestReason } from './awake-set.ts';
@@ -75,7 +76,9 @@ export function isFinished(
   const { wanted, busy, progressAt, opaque } = input.demand;
   if (!isPoolManaged(record) || complains(exit) || busy.has(record.sessionName)) return false;
   if (!wanted.has(record.sessionName)) return true;
-  const beganAt = record.lastWokeAt ?? record.createdAt;
+  const noted = record.lastWokeAt ?? record.createdAt;
+  // Still to come: it began before the clock was set back.
+  const beganAt = noted > input.now ? 0 : noted;
   if (opaque.has(record.template) && input.now - beganAt >= STABLE_UPTIME_MS) return true;
   const progress = progressAt.get(record.template);
   return progress !== undefined && progress >= beganAt;
@@ -103,6 +106,16 @@ function planStart(input: PlanInput, draft: PlanDraft, session: DeadSession): vo
     });
     return;
   }
+  const limit = input.accountWaits?.get(record.sessionName);
+  if (limit) {
+    draft.wakeAtWall(overAt(limit));
+    draft.note(record, 'wait', `usage limit of its account, seen in ${limit.session}`, {
+      account: limit.account,
+      until: new Date(limit.until).toISOString(),
+      said: limit.text,
+    });
+    return;
+  }
   draft.candidates.push({ record, desired, why: awake.reason });
 }
 
@@ -121,7 +134,7 @@ function planRest(input: PlanInput, draft: PlanDraft, session: DeadSession, reas
 /** A worker that is done is not used again: the next one gets a record, and a conversation, of its own. */
 function isOver(input: PlanInput, record: SessionRecord, reason: RestReason): boolean {
   if (reason === 'drained') return true;
-  return (
-    (reason === 'no-wake-reason' || reason === 'suspended') && !input.demand.busy.has(record.sessionName)
-  );
+  const { busy, unanswered } = input.demand;
+  if (busy.has(record.sessionName)) return false;
+  return reason === 'suspended' || (reason === 'no-wake-reason' && !unanswered?.has(record.template));
 }

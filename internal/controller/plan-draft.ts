@@ -13,13 +13,15 @@ export interface StartCandidate {
 /** Between looks at the machine while something waits for it. */
 const ROOM_RETRY_MS = 5_000;
 
-type About = Pick<SessionRecord, 'id' | 'sessionName'>;
+type About = Pick<SessionRecord, 'id' | 'sessionName' | 'state'>;
 
 /** The plan while it is being made. Local to one call of `plan`. */
 export class PlanDraft {
   readonly candidates: StartCandidate[] = [];
   /** Believed running, not there, and no exit was seen: judged together. */
   readonly vanished: SessionRecord[] = [];
+  /** Silent for long enough to sleep, and to be asked whether they are idle. */
+  readonly probes: SessionRecord[] = [];
   /** Templates with a session that is up and ready. */
   readonly up = new Set<string>();
   readonly #changes: Change[] = [];
@@ -44,18 +46,18 @@ export class PlanDraft {
 
   /** Why a record is changed. */
   changeBecause(record: About, what: string, why: string, inputs: Decision['inputs'] = {}): void {
-    this.#decisions.change.push(decision(record, what, why, inputs));
+    this.#decisions.change.push(decision(this.#input, record, what, why, inputs));
   }
 
   /** Why something is done. */
   actBecause(record: About, what: string, why: string, inputs: Decision['inputs'] = {}): void {
-    this.#decisions.action.push(decision(record, what, why, inputs));
+    this.#decisions.action.push(decision(this.#input, record, what, why, inputs));
   }
 
   /** A decision that stands as long as nothing changes: written once. */
   note(record: About, what: string, why: string, inputs: Decision['inputs'] = {}): void {
     if (this.#input.lastDecisions.get(record.sessionName) === decisionKey({ what, why })) return;
-    this.#decisions.standing.push(decision(record, what, why, inputs));
+    this.#decisions.standing.push(decision(this.#input, record, what, why, inputs));
   }
 
   /** It could start but for the machine. Written once per resource: the figures change all the time. */
@@ -64,7 +66,7 @@ export class PlanDraft {
     this.wakeAtLived(this.#input.lived + ROOM_RETRY_MS);
     const last = this.#input.lastDecisions.get(record.sessionName);
     if (!last?.startsWith(decisionKey({ what: 'wait', why: `${wait.resource}:` })))
-      this.#decisions.standing.push(decision(record, 'wait', wait.why, inputs));
+      this.#decisions.standing.push(decision(this.#input, record, 'wait', wait.why, inputs));
   }
 
   wakeAtWall(at: number): void {
@@ -90,6 +92,25 @@ export class PlanDraft {
   }
 }
 
-function decision(record: About, what: string, why: string, inputs: Decision['inputs']): Decision {
-  return { sessionName: record.sessionName, recordId: record.id, what, why, inputs };
+function decision(
+  input: PlanInput,
+  record: About,
+  what: string,
+  why: string,
+  inputs: Decision['inputs'],
+): Decision {
+  const { id: recordId, sessionName } = record;
+  return { sessionName, recordId, what, why, inputs: { ...lookedAt(input, record), ...inputs } };
+}
+
+/** What every decision about a session looks at. */
+function lookedAt(input: PlanInput, record: About): Decision['inputs'] {
+  const desired = input.desired.get(record.sessionName);
+  const demand = input.demand.wanted.get(record.sessionName);
+  return {
+    state: record.state,
+    asked_for: desired ? desired.mode || desired.kind : 'nobody',
+    ...(desired?.suspended ? { suspended: true } : {}),
+    ...(demand === undefined ? {} : { demand }),
+  };
 }

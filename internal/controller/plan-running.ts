@@ -1,14 +1,22 @@
 import type { Observation } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { type AwakeDecision, idleSleepAt, type RestReason } from './awake-set.ts';
+import { idleSleepAt, maySleep, type RestReason } from './awake-set.ts';
 import { type Drift, driftOf } from './drift.ts';
 import { isSilentTooLong } from './idle-timeout.ts';
-import type { Desired, DrainReason, StopReason } from './model.ts';
-import type { Action, PlanInput } from './plan.ts';
+import type { DrainReason, ResolvedDesired } from './model.ts';
+import type { PlanInput } from './plan.ts';
 import type { PlanDraft } from './plan-draft.ts';
+import { planDraining } from './plan-draining.ts';
+import {
+  activeSince,
+  isAttended,
+  keepsForWork,
+  type RunningSession,
+  type StopVerdict,
+  stop,
+} from './running-session.ts';
 import {
   asksForRestart,
-  type Drain,
   drainOf,
   endOfDrain,
   isAttached,
@@ -19,16 +27,10 @@ import {
   stopIntent,
   WAITS_FOR_KEY,
 } from './session-facts.ts';
+import { sleepNotes } from './sleep-policy.ts';
 
 /** How long the expected programs must be missing: a shell that is about to run the agent again is no leftover. */
 export const AGENT_MISSING_GRACE_MS = 3_000;
-
-export interface RunningSession {
-  readonly record: SessionRecord;
-  readonly desired: Desired | undefined;
-  readonly observation: Observation;
-  readonly awake: AwakeDecision;
-}
 
 /** What to do about a session that runs. */
 export function planRunning(input: PlanInput, draft: PlanDraft, session: RunningSession): void {
@@ -44,21 +46,36 @@ export function planRunning(input: PlanInput, draft: PlanDraft, session: Running
   if (verdict) stop(draft, session, verdict);
   else if (startIncomplete(record)) planContinuation(input, draft, session);
   else if (drain) planDraining(input, draft, session, drain);
-  else if (awake.wake) planWanted(draft, session);
-  else {
-    draft.change({
-      kind: 'begin-drain',
-      record,
-      reason: drainReason(awake.reason),
-      detail: awake.reason,
-    });
-    draft.changeBecause(record, 'drain', awake.reason, { attached: isAttached(observation) });
-  }
+  else if (awake.wake) planWanted(input, draft, session);
+  else if (keepsForWork(input, session))
+    draft.note(record, 'keep', `${awake.reason}: it has work in its hands`);
+  else if (awake.reason === 'idle-sleep') planIdleSleep(input, draft, session);
+  else beginDrain(draft, session, awake.reason);
 }
 
-interface StopVerdict {
-  readonly reason: StopReason;
-  readonly why: string;
+function beginDrain(draft: PlanDraft, session: RunningSession, why: RestReason): void {
+  const { record, observation } = session;
+  draft.change({ kind: 'begin-drain', record, reason: drainReason(why), detail: why });
+  draft.changeBecause(record, 'drain', why, { attached: isAttached(observation) });
+}
+
+/** A person's own session is asked first whether it is idle, on the quiet; one that nobody sits at is let go. */
+function planIdleSleep(input: PlanInput, draft: PlanDraft, session: RunningSession): void {
+  const { record, observation } = session;
+  if (noteSleep(draft, session)) return;
+  const idle = input.idleSince.get(record.sessionName);
+  if (isAttended(session) && (idle === undefined || activeSince(input, observation, idle)))
+    draft.probes.push(record);
+  else beginDrain(draft, session, 'idle-sleep');
+}
+
+/** Whether its record had to be brought up to date first. */
+function noteSleep(draft: PlanDraft, { record, observation, facts }: RunningSession): boolean {
+  if (!facts.sleep) return false;
+  const notes = sleepNotes(record, facts.sleep, { attached: isAttached(observation), now: facts.now });
+  if (Object.keys(notes).length === 0) return false;
+  draft.change({ kind: 'note-sleep', record, notes });
+  return true;
 }
 
 /** Reasons to stop it without waiting for idle. */
@@ -117,10 +134,10 @@ function planContinuation(input: PlanInput, draft: PlanDraft, session: RunningSe
 /** A question that is drawn again and again is not taken up more often. */
 const ASK_AGAIN_MS = 2_000;
 
-function planWanted(draft: PlanDraft, session: RunningSession): void {
-  const { record, desired, observation, awake } = session;
-  if (awake.wake && awake.reason === 'on-demand:running') {
-    const sleepsAt = idleSleepAt({ record, desired, lastActivity: observation.lastActivity });
+function planWanted(input: PlanInput, draft: PlanDraft, session: RunningSession): void {
+  const { record, desired, facts } = session;
+  if (maySleep(facts)) {
+    const sleepsAt = idleSleepAt(facts);
     if (sleepsAt !== undefined) draft.wakeAtWall(sleepsAt);
   }
   if (record.state !== 'active' && record.state !== 'awake') {
@@ -132,7 +149,16 @@ function planWanted(draft: PlanDraft, session: RunningSession): void {
     draft.change({ kind: 'settle-active', record });
     return;
   }
+  if (noteSleep(draft, session)) return;
   if (desired?.resolution !== 'resolved') return;
+  planDrift(input, draft, { record, desired });
+}
+
+function planDrift(
+  input: PlanInput,
+  draft: PlanDraft,
+  { record, desired }: { readonly record: SessionRecord; readonly desired: ResolvedDesired },
+): void {
   const drift = driftOf(record, desired);
   switch (drift.kind) {
     case 'none':
@@ -146,6 +172,10 @@ function planWanted(draft: PlanDraft, session: RunningSession): void {
       return;
     case 'core': {
       const detail = driftDetail(drift);
+      if (desired.kind === 'pool' && input.demand.busy.has(record.sessionName)) {
+        draft.note(record, 'wait', `config drift: ${detail}; until its work is done`);
+        return;
+      }
       draft.change({ kind: 'begin-drain', record, reason: 'config-drift', detail });
       draft.changeBecause(record, 'drain', `config drift: ${detail}`, {
         started_with: record.startedConfigHash.slice(0, 12),
@@ -153,98 +183,6 @@ function planWanted(draft: PlanDraft, session: RunningSession): void {
       });
     }
   }
-}
-
-/** Waits for idle, or for the agent to say that it is done, at most as long as the drain may take; longer while a person is attached. */
-function planDraining(input: PlanInput, draft: PlanDraft, session: RunningSession, drain: Drain): void {
-  const { record, observation } = session;
-  const cancel = cancelReason(session, drain);
-  if (cancel) {
-    draft.change({ kind: 'cancel-drain', record, why: cancel });
-    draft.changeBecause(record, 'keep', cancel);
-    return;
-  }
-  if (isAttached(observation)) {
-    draft.note(record, 'wait', `${drain.reason}: a person is attached`);
-    return;
-  }
-  const deadline = drain.since + drainTimeoutMs(input, session, drain);
-  if (drain.reason === 'drained by a person') {
-    planAskedEnd(input, draft, session, { drain, deadline });
-    return;
-  }
-  const idle = input.idleSince.get(record.sessionName);
-  if (idle !== undefined && !activeSince(input, observation, idle)) {
-    stop(draft, session, { reason: drain.reason, why: 'idle' });
-  } else if (input.now >= deadline) {
-    stop(draft, session, { reason: drain.reason, why: 'not idle in time' });
-  } else {
-    draft.wakeAtWall(deadline);
-    draft.act(drainAction(record, drain, deadline - input.now));
-  }
-}
-
-/** The agent is told once; then it has its time, idle or not. */
-function planAskedEnd(
-  input: PlanInput,
-  draft: PlanDraft,
-  session: RunningSession,
-  { drain, deadline }: { readonly drain: Drain; readonly deadline: number },
-): void {
-  const { record } = session;
-  if (input.now >= deadline) {
-    stop(draft, session, { reason: drain.reason, why: 'it did not say in time that it is done' });
-    return;
-  }
-  draft.wakeAtWall(deadline);
-  if (input.drainTold.get(record.sessionName) !== drain.since) draft.act(drainAction(record, drain, 0));
-  draft.note(record, 'wait', `${drain.reason}: until the agent says that it is done`, {
-    at_the_latest: new Date(deadline).toISOString(),
-  });
-}
-
-function drainAction(record: SessionRecord, drain: Drain, idleWithinMs: number): Action {
-  const { sessionName } = record;
-  return { kind: 'drain', sessionName, record, reason: drain.reason, since: drain.since, idleWithinMs };
-}
-
-function cancelReason(session: RunningSession, drain: Drain): string | undefined {
-  const { awake, record, desired } = session;
-  if (!awake.wake || drain.reason === 'drained by a person') return undefined;
-  if (drain.reason !== 'config-drift') return `wanted again: ${awake.reason}`;
-  if (desired?.resolution !== 'resolved') return undefined;
-  return driftOf(record, desired).kind === 'core' ? undefined : 'the config is again what it runs with';
-}
-
-function drainTimeoutMs(input: PlanInput, session: RunningSession, drain: Drain): number {
-  if (drain.reason === 'config-drift') return input.driftDrainTimeoutMs;
-  return session.desired?.drainTimeoutMs ?? DEFAULT_DRAIN_TIMEOUT_MS;
-}
-
-/** Of a session whose agent is not in the config any more. Source: Gas City's default drain timeout. */
-export const DEFAULT_DRAIN_TIMEOUT_MS = 300_000;
-
-/** Output after the idle moment means that it works again. The moment is lived time, the activity wall time. */
-function activeSince(input: PlanInput, observation: Observation, idleLived: number): boolean {
-  if (observation.lastActivity === undefined) return false;
-  const idleWall = input.now - (input.lived - idleLived);
-  return observation.lastActivity > idleWall + IDLE_SLACK_MS;
-}
-
-/** Activity times are rounded to seconds by some providers. */
-const IDLE_SLACK_MS = 1_000;
-
-function stop(draft: PlanDraft, session: RunningSession, verdict: StopVerdict): void {
-  const { record, observation } = session;
-  draft.act({
-    kind: 'stop',
-    sessionName: record.sessionName,
-    record,
-    reason: verdict.reason,
-    detail: verdict.why,
-    instanceToken: observation.meta['GC_INSTANCE_TOKEN'] ?? record.instanceToken,
-  });
-  draft.actBecause(record, 'stop', verdict.reason, { because: verdict.why });
 }
 
 function missesAgent(input: PlanInput, draft: PlanDraft, session: RunningSession): boolean {
@@ -265,11 +203,13 @@ function drainReason(reason: RestReason): DrainReason {
       return 'suspended';
     case 'held':
     case 'user-hold':
-    case 'wait-hold':
     case 'quarantined':
       return 'held';
-    case 'drained':
+    case 'wait-hold':
+      return 'wait-hold';
     case 'idle-sleep':
+      return 'idle';
+    case 'drained':
     case 'no-wake-reason':
       return 'no-wake-reason';
   }

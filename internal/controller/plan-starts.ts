@@ -1,6 +1,7 @@
 import { admit, START_ANYWAY_KEY } from './admission.ts';
 import type { PlanInput } from './plan.ts';
 import type { PlanDraft, StartCandidate } from './plan-draft.ts';
+import { Places } from './start-limits.ts';
 import { startWaves } from './start-waves.ts';
 
 /**
@@ -23,6 +24,7 @@ export function planStarts(input: PlanInput, draft: PlanDraft): void {
   let free = input.startSlots - creating(input);
   let ringStarted = busyRing;
   let begun = startsUnderWay(input);
+  const places = new Places(input.limits, input.records, input.desired);
   for (const name of waves.flat()) {
     const candidate = byName.get(name);
     if (!candidate) continue;
@@ -36,10 +38,16 @@ export function planStarts(input: PlanInput, draft: PlanDraft): void {
       );
       continue;
     }
+    const place = places.waitsFor(candidate.desired);
+    if (place !== undefined) {
+      draft.note(candidate.record, 'wait', `for ${place}`);
+      continue;
+    }
     if (free <= 0) continue;
     if (waitsForRoom(input, draft, candidate, begun)) continue;
     free -= 1;
     begun += 1;
+    places.take(candidate.desired);
     ringStarted ||= inRing;
     start(input, draft, candidate, inRing);
   }

@@ -12,6 +12,7 @@ import {
   aPlanInput,
   aRecord,
   aRunningObservation,
+  aSleepRequest,
   LIVED,
   NOW,
   ORDER,
@@ -82,7 +83,7 @@ const someObservation = (name: string): fc.Arbitrary<Observation | undefined> =>
           { kind: 'unknown', reason: 'no answer' },
         ),
         attached: fc.constantFrom(undefined, 0, 1),
-        lastActivity: fc.constantFrom(undefined, NOW - 60_000, NOW),
+        lastActivity: fc.constantFrom(undefined, NOW - 60_000, NOW, NOW + 500, NOW + 3_600_000),
       })
       .map((over) => aRunningObservation(name, over)),
     { nil: undefined },
@@ -94,7 +95,7 @@ const someDesired = (name: string): fc.Arbitrary<Desired | undefined> =>
       .record({
         standing: fc.constantFrom(
           { kind: 'named', mode: 'always' } as const,
-          { kind: 'named', mode: 'on_demand', idleSleepMs: 30_000 } as const,
+          { kind: 'named', mode: 'on_demand', sleep: aSleepRequest({ value: '30s' }) } as const,
           { kind: 'pool', mode: '', slot: 1 } as const,
         ),
         suspended: fc.boolean(),
@@ -136,6 +137,7 @@ const someDemand: fc.Arbitrary<CityDemand> = fc
   .record({ wanted: fc.subarray(NAMES), busy: fc.subarray(NAMES), progress: fc.subarray(NAMES) })
   .map(({ wanted, busy, progress }) => ({
     wanted: new Map([...wanted, ...busy].map((name) => [name, '1 waiting'])),
+    called: new Set([...wanted.slice(0, 1), ...busy]),
     busy: new Set(busy),
     progressAt: new Map(progress.map((name) => [name, NOW - 1_000])),
     opaque: new Set(busy),
@@ -246,7 +248,8 @@ describe('plan, whatever the records and the runtime say', () => {
         const { lastActivity, attached } = sight.kind === 'running' ? sight.observation : {};
         const limit = input.desired.get(sessionName)?.idleTimeoutMs ?? Number.POSITIVE_INFINITY;
         const facts = [lastActivity, record?.lastWokeAt ?? record?.createdAt, input.watchingSince];
-        for (const since of facts) expect(since).toBeLessThanOrEqual(NOW - limit);
+        for (const since of facts.filter((at) => at === undefined || at < NOW + 60_000))
+          expect(since).toBeLessThanOrEqual(NOW - limit);
         expect(attached ?? 0).toBe(0);
         expect(input.pending.has(sessionName)).toBe(false);
         expect(['creating', 'draining']).not.toContain(record?.state);
@@ -313,7 +316,7 @@ describe('plan, whatever the records and the runtime say', () => {
         const desired = input.desired.get(record.sessionName);
         const isHeld = desired?.kind !== 'pool' || desired.suspended || record.state === 'suspended';
         if (isHeld || !input.demand.busy.has(record.sessionName)) continue;
-        if (change.kind === 'begin-drain') expect(['config-drift', 'held']).toContain(change.reason);
+        if (change.kind === 'begin-drain') expect(change.reason).toBe('held');
         if (change.kind === 'retire') expect(record.state).toBe('drained');
         if (change.kind === 'ended') expect(change.death.cause).not.toBe('finished');
       }
@@ -363,6 +366,42 @@ describe('plan, whatever the records and the runtime say', () => {
       if (first.changes.length > 0 || first.actions.length > 0) return;
       const lastDecisions = new Map(first.decisions.map((d) => [d.sessionName, `${d.what}|${d.why}`]));
       expect(plan({ ...input, lastDecisions }).decisions).toEqual([]);
+    });
+  });
+
+  it('asks for no look at a moment that is over', () => {
+    holds((input) => {
+      const { changes, nextWall, nextLived } = plan(input);
+      if (changes.length > 0) return;
+      expect(nextWall ?? NOW + 1).toBeGreaterThan(NOW);
+      expect(nextLived ?? LIVED + 1).toBeGreaterThan(LIVED);
+    });
+  });
+
+  it('asks nobody twice who answered at once, whatever the clock was set to', () => {
+    const ASKS: readonly string[] = ['drain', 'probe-idle', 'continue-start'];
+    const asked = (input: PlanInput) =>
+      plan(input).actions.flatMap(({ kind, sessionName }) =>
+        ASKS.includes(kind) ? [`${kind} ${sessionName}`] : [],
+      );
+    holds((input) => {
+      const first = asked(input);
+      const names = first.map((action) => action.split(' ')[1] ?? '');
+      const answered = {
+        ...input,
+        idleSince: new Map(names.map((name) => [name, LIVED])),
+        probedAt: new Map(names.map((name) => [name, LIVED])),
+        askedAt: new Map(names.map((name) => [name, NOW])),
+        drainTold: new Map(
+          input.records.flatMap((record) => [[record.sessionName, drainOf(record)?.since ?? 0] as const]),
+        ),
+      };
+      const isOpen = new Set(input.records.filter((r) => r.metadata['waits_for']).map((r) => r.sessionName));
+      const again = asked(answered).filter((action) => first.includes(action));
+      const fruitless = again.filter(
+        (action) => !action.startsWith('continue-start') || isOpen.has(action.split(' ')[1] ?? ''),
+      );
+      expect(fruitless).toEqual([]);
     });
   });
 

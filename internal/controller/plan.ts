@@ -1,5 +1,7 @@
-import type { ExitInfo } from '../runtime/provider.ts';
+import type { ExitInfo, SleepCapability } from '../runtime/provider.ts';
+import type { AccountLimit } from '../session/account-limit.ts';
 import type { SessionRecord } from '../session/record.ts';
+import type { MetadataPatch } from '../session/transitions.ts';
 import type { Room } from './admission.ts';
 import type {
   CityDemand,
@@ -11,6 +13,7 @@ import type {
   SeenExit,
   StopReason,
 } from './model.ts';
+import type { StartLimits } from './start-limits.ts';
 
 /** Everything the decision may look at. No field is read from anywhere else. */
 export interface PlanInput {
@@ -33,6 +36,10 @@ export interface PlanInput {
   readonly retryAt: ReadonlyMap<string, number>;
   /** When a drain found the session idle, lived milliseconds. */
   readonly idleSince: ReadonlyMap<string, number>;
+  /** When an interactive session was last asked whether it is idle, lived milliseconds. */
+  readonly probedAt: ReadonlyMap<string, number>;
+  /** How well back ends tell silence, of sessions with something said about their sleep; without an entry not at all. */
+  readonly sleepCapabilities: ReadonlyMap<string, SleepCapability>;
   /** The beginning of the drain that the session was told of by this controller, milliseconds since the epoch. */
   readonly drainTold: ReadonlyMap<string, number>;
   /** Since when a terminal lives without any of its expected programs, lived milliseconds. */
@@ -44,6 +51,8 @@ export interface PlanInput {
   readonly exits: ReadonlyMap<string, SeenExit>;
   /** Sessions whose agent asks something that a person must answer. */
   readonly pending: ReadonlySet<string>;
+  /** Ids of the records of which a wait is over, and not yet told. */
+  readonly readyWaits: ReadonlySet<string>;
   /** The runtime said since the last pass that this part of it went. */
   readonly infrastructureLost: string | undefined;
   /**
@@ -51,10 +60,18 @@ export interface PlanInput {
    * may be because the machine stood still. `undefined`: it saw nothing yet.
    */
   readonly watchingSince: number | undefined;
+  /**
+   * When the machine last stood still or its clock was set, as far as this controller saw it, milliseconds since the
+   * epoch: silence is counted from then. Absent: not since it came up.
+   */
+  readonly steadySince?: number | undefined;
   /** This controller has watched the city since before the deaths it finds now. */
   readonly watched: boolean;
   /** How many processes may be in creation at once. */
   readonly startSlots: number;
+  readonly limits: StartLimits;
+  /** By session name: starts that wait for the usage limit of their account; absent: none. */
+  readonly accountWaits?: ReadonlyMap<string, AccountLimit>;
   /** What starts have to leave free of this machine; `undefined`: no limits. */
   readonly room: Room | undefined;
   /** Names of sessions that run on other machines: this one's limits say nothing about them. */
@@ -109,6 +126,8 @@ export type Change =
   | { readonly kind: 'cancel-drain'; readonly record: SessionRecord; readonly why: string }
   /** Nothing asks for it any more and it does not run: the record is closed and the name is free. */
   | { readonly kind: 'retire'; readonly record: SessionRecord; readonly reason: 'orphaned' | 'scaled down' }
+  /** What its record says of its sleep is another thing now. */
+  | { readonly kind: 'note-sleep'; readonly record: SessionRecord; readonly notes: MetadataPatch }
   | { readonly kind: 'note-live'; readonly record: SessionRecord; readonly desired: ResolvedDesired }
   | { readonly kind: 'clear-hold'; readonly record: SessionRecord };
 
@@ -161,6 +180,8 @@ export type Action =
       /** How long its idleness is waited for, milliseconds; 0: it is told and nothing more. */
       readonly idleWithinMs: number;
     }
+  /** Asks whether it is idle, for a moment; the answer is remembered and nothing else is done. */
+  | { readonly kind: 'probe-idle'; readonly sessionName: string; readonly record: SessionRecord }
   | {
       readonly kind: 'apply-live';
       readonly sessionName: string;

@@ -109,6 +109,26 @@ describe('a pool without a scale check of its own', () => {
     expect(await h.city.db.events.list({ type: 'session.crashed' })).toEqual([]);
   });
 
+  it('a worker that takes work while it is let go is told so at once, and stays', async () => {
+    const h = city(poolYaml());
+    for (const name of ['polecat-1', 'polecat-2']) h.provider.busyUntil.set(name, Number.POSITIVE_INFINITY);
+    await h.up();
+    const [first, second] = [await work(h), await work(h)];
+    h.runtime.poke();
+    await h.running(3);
+    await take(h, first.id, 'polecat-1');
+    await finish(h, second.id);
+    const flags = () =>
+      [...(h.provider.meta.get('polecat-2')?.keys() ?? [])].filter((key) => /DRAIN/.test(key));
+    await h.until(() => flags().length > 0);
+    const third = await work(h);
+    await take(h, third.id, 'polecat-2');
+    await h.until(async () => (await h.api.session('polecat-2')).condition !== 'draining', 500);
+    expect(flags()).toEqual([]);
+    await h.pass(310_000);
+    expect(living(h)).toEqual(['mayor', 'polecat-1', 'polecat-2']);
+  });
+
   it('an agent that leaves when its work is done did not crash, and the next work gets a new session', async () => {
     const h = city(poolYaml());
     await h.up();

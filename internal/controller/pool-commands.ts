@@ -18,6 +18,8 @@ export interface PoolCommand {
   readonly command: string;
   readonly timeoutMs: number;
   readonly subject?: CommandSubject;
+  /** Ends this one; whoever gives it ends it with the city, too. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -39,7 +41,8 @@ export class PoolCommands {
     const { city, agent, command, timeoutMs } = request;
     const cwd = commandDir(city, agent);
     if (!existsSync(cwd)) return { kind: 'failed', how: `there is no folder ${cwd}` };
-    return this.#run({ command, cwd, timeoutMs, env: this.#environment(request), signal: this.#signal });
+    const signal = request.signal ?? this.#signal;
+    return this.#run({ command, cwd, timeoutMs, env: this.#environment(request), signal });
   }
 
   #environment({ city, agent, subject }: PoolCommand): Readonly<Record<string, string>> {

@@ -1,18 +1,23 @@
 import type { CityDatabase } from '../beads/sqlite/city-database.ts';
+import type { WorkBeads } from '../beads/work.ts';
 import type { Agent, City } from '../config/city.ts';
 import { messageOf } from '../platform/errors.ts';
+import { Slots } from '../runtime/exec/slots.ts';
 import { type Survey, unseenAnswer } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { holdsWorkBeads } from './demand.ts';
 import type { CommandSubject, PoolCommands } from './pool-commands.ts';
 import { poolAgents, recordedSlots } from './pools.ts';
 import { releaseOrphanedWork, releaseWorkOf } from './release-work.ts';
+import { holdsWorkBeads } from './work-facts.ts';
 
 /** Source: Gas City. */
 const HOOK_TIMEOUT_MS = 30_000;
+/** So many run at once; the others wait in order. */
+const HOOKS_AT_ONCE = 8;
 
 export interface PoolHooksOptions {
   readonly db: CityDatabase;
+  readonly work: WorkBeads;
   readonly commands: PoolCommands;
   /** One line for the log of whoever runs the city. */
   readonly log: (line: string) => void;
@@ -32,6 +37,7 @@ interface Member {
 export class PoolHooks {
   readonly #options: PoolHooksOptions;
   readonly #underWay = new Set<Promise<void>>();
+  readonly #slots = new Slots(HOOKS_AT_ONCE);
   /** Slots that were last seen alive, by session name; `undefined`: nobody has looked yet. */
   #living: ReadonlyMap<string, Member> | undefined;
   /** Ended sessions whose record may still come back. */
@@ -67,7 +73,7 @@ export class PoolHooks {
       if (agent.implicit) continue;
       if (agent.onBoot !== '') this.#command(city, agent, 'on_boot', agent.onBoot);
       else if (holdsWorkBeads(city)) {
-        this.#release(agent, () => releaseOrphanedWork(this.#options.db, city, agent, records));
+        this.#release(agent, () => releaseOrphanedWork(this.#options, city, agent, records));
       }
     }
   }
@@ -88,19 +94,14 @@ export class PoolHooks {
       this.#ended.delete(name);
       if (isOpen || !holdsWorkBeads(city)) continue;
       const { recordId, sessionName, identity } = subject;
-      this.#release(agent, () => releaseWorkOf(this.#options.db, [recordId, sessionName, identity]));
+      this.#release(agent, () => releaseWorkOf(this.#options.work, [recordId, sessionName, identity]));
     }
   }
 
   #command(city: City, agent: Agent, what: string, command: string, subject?: CommandSubject): void {
     this.#inBackground(`${what} of agent "${agent.qualifiedName}"`, async () => {
-      const result = await this.#options.commands.run({
-        city,
-        agent,
-        command,
-        timeoutMs: HOOK_TIMEOUT_MS,
-        ...(subject ? { subject } : {}),
-      });
+      const request = { city, agent, command, timeoutMs: HOOK_TIMEOUT_MS, ...(subject ? { subject } : {}) };
+      const result = await this.#slots.run(() => this.#options.commands.run(request), undefined);
       if (result.kind === 'failed') throw new Error(result.how);
     });
   }

@@ -123,6 +123,52 @@ describe('limits', () => {
   });
 });
 
+describe('a limit and what its sessions depend on', () => {
+  const dog = anAgent({ name: 'dog' });
+  const bee = anAgent({ name: 'bee', dependsOn: ['dog'] });
+  const within = (cap: number, over: Partial<Parameters<typeof aPoolCity>[0]> = {}) =>
+    aPoolCity({ agents: [dog, bee], workspace: { maxActiveSessions: cap }, ...over });
+  const work = waiting({ bee: 3 });
+
+  it('a session is wanted when there is a place for its dependency as well, which is counted once', () => {
+    expect(wantedOf(aPoolScene(within(1), { work }))).toEqual([]);
+    expect(wantedOf(aPoolScene(within(2), { work }))).toEqual(['bee-1']);
+    expect(wantedOf(aPoolScene(within(3), { work }))).toEqual(['bee-1', 'bee-2']);
+  });
+
+  it('a dependency that is up and that nobody needs takes no place', () => {
+    const up = aRecord('dog', {
+      template: 'dog',
+      dependency_only: 'true',
+      state: 'active',
+      last_woke_at: AT,
+    });
+    expect(wantedOf(aPoolScene(within(2), { work, records: [up] }))).toEqual(['bee-1']);
+    expect(wantedOf(aPoolScene(within(1), { work, records: [up] }))).toEqual([]);
+  });
+
+  it('every on-demand session of the template comes up for it; a suspended one never does', () => {
+    const namedSessions = ['x', 'y'].map(
+      (identity) => ({ identity, templateQualifiedName: 'dog', mode: 'on_demand' }) as const,
+    );
+    expect(wantedOf(aPoolScene(within(2, { namedSessions }), { work }))).toEqual([]);
+    expect(wantedOf(aPoolScene(within(3, { namedSessions }), { work }))).toEqual(['bee-1']);
+    const agents = [anAgent({ ...dog, suspended: true }), bee];
+    expect(wantedOf(aPoolScene(within(1, { agents }), { work }))).toEqual(['bee-1']);
+  });
+
+  it('a ring of dependencies has an end', () => {
+    const ring = ['a', 'b', 'c'].map((name, i) =>
+      anAgent({ name, dependsOn: [['b', 'c', 'a'][i] ?? '', name, 'nobody'] }),
+    );
+    const of = (cap: number) => aPoolCity({ agents: ring, workspace: { maxActiveSessions: cap } });
+    expect(wantedOf(aPoolScene(of(2), { work: waiting({ a: 1 }) }))).toEqual([]);
+    expect(wantedOf(aPoolScene(of(3), { work: waiting({ a: 1 }) }))).toEqual(['a-1']);
+  });
+});
+
+const AT = '2026-01-02T09:00:00Z';
+
 describe('slots', () => {
   it('keep their number while others come and go; the highest idle ones go first', () => {
     const records = [slotRecord(2), slotRecord(3), slotRecord(5)];

@@ -1,8 +1,8 @@
 import { sessionNameIn } from '../agent/session-name.ts';
-import { allowsGeneric, instanceName, supportsExpansion } from '../config/capacity.ts';
+import { allowsGeneric, instanceName, isPool } from '../config/capacity.ts';
 import type { Agent, City } from '../config/city.ts';
-import { isSessionName } from '../session/names.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { canNameSlot } from './pool-names.ts';
 import { isHeldBack, isUpOrAsked, stampedSlot } from './pool-record.ts';
 import { Room } from './pool-room.ts';
 import { isAmong, type WorkFacts } from './work-facts.ts';
@@ -34,6 +34,8 @@ export interface PoolScene {
   readonly counts: ReadonlyMap<string, ScaleCount>;
   /** On-demand sessions that work is waiting for, by identity. */
   readonly called: ReadonlySet<string>;
+  /** Agents whose own work query found something, by qualified name. */
+  readonly queried: ReadonlySet<string>;
 }
 
 export interface PoolDecision {
@@ -41,13 +43,15 @@ export interface PoolDecision {
   readonly slots: readonly PoolSlot[];
   /** By session name, with what asks for it. */
   readonly wanted: ReadonlyMap<string, string>;
+  /** Those of them that work asks for, and not the floor alone. */
+  readonly called: ReadonlySet<string>;
   /** Slots with open work, by session name. */
   readonly busy: ReadonlySet<string>;
 }
 
 /** Agents whose sessions come and go with the work. */
 export function poolAgents(city: City): readonly Agent[] {
-  return city.agents.filter((agent) => allowsGeneric(agent) && supportsExpansion(agent));
+  return city.agents.filter((agent) => allowsGeneric(agent) && isPool(city, agent));
 }
 
 /**
@@ -66,16 +70,27 @@ export function decidePools(scene: PoolScene): PoolDecision {
   for (const pool of pools) for (const _ of pool.busy) pool.take(room);
   for (const pool of pools) while (pool.accepted < pool.demand && room.has(pool.agent)) pool.take(room);
   for (const pool of pools) while (pool.accepted < pool.floor && room.has(pool.agent)) pool.take(room);
-  const taken = takenNames(scene, slotRecords);
+  const names = takenNames(scene, slotRecords);
+  for (const { held } of pools) for (const { slot } of held) names.add(slot.sessionName).add(slot.identity);
   const wanted = new Map<string, string>();
+  const called = new Set<string>();
   const slots = pools.flatMap((pool) => {
-    const chosen = chooseSlots(scene.city, pool, taken);
-    for (const slot of chosen) wanted.set(slot.sessionName, pool.why);
+    const ranked = chooseSlots(scene.city, pool, names);
+    for (const slot of ranked.slice(0, pool.demand)) called.add(slot.sessionName);
+    const chosen = ranked.toSorted((a, b) => a.slot - b.slot);
+    for (const slot of chosen) wanted.set(slot.sessionName, whyWanted(pool, slot, called));
     const held = pool.held.map((h) => h.slot);
     return [...held, ...chosen.filter((slot) => held.every((h) => h.slot !== slot.slot))];
   });
   const busy = pools.flatMap((pool) => pool.busy.map((held) => held.slot.sessionName));
-  return { slots, wanted, busy: new Set(busy) };
+  return { slots, wanted, called, busy: new Set(busy) };
+}
+
+/** One that no work asks for is up because of the floor. */
+function whyWanted(pool: Pool, { sessionName }: PoolSlot, called: ReadonlySet<string>): string {
+  const isBusy = pool.busy.some(({ slot }) => slot.sessionName === sessionName);
+  if (called.has(sessionName) || isBusy) return pool.why;
+  return `${pool.why}; min_active_sessions is ${pool.agent.minActiveSessions}`;
 }
 
 /** Slots that have a record, for whoever does not decide. */
@@ -120,14 +135,16 @@ function poolOf(scene: PoolScene, agent: Agent): Pool {
   );
   const named = namedSupply(scene, agent);
   const { demand, why } = demandOf(scene, agent, held, busy.length, named);
+  // What its query finds asks for one of those that are up, and for no new one.
+  const isQueried = scene.queried.has(agent.qualifiedName) && held.some(({ record }) => isUpOrAsked(record));
   const suspended = city.workspace.suspended || agent.suspended || rigIsSuspended(city, agent);
   return new Pool({
     agent,
     held,
     busy,
-    demand: suspended ? 0 : demand,
+    demand: suspended ? 0 : isQueried ? Math.max(1, demand) : demand,
     floor: suspended ? 0 : Math.max(0, agent.minActiveSessions - named),
-    why,
+    why: isQueried && demand === 0 ? 'its work_query finds work' : why,
   });
 }
 
@@ -157,7 +174,7 @@ function demandOf(
         why: 'scale_check has yet to answer',
       };
     case 'invalid':
-      return { demand: busy, why: 'scale_check gave no number: min_active_sessions' };
+      return { demand: busy, why: 'scale_check gave no number' };
   }
 }
 
@@ -185,8 +202,11 @@ function slotOfRecord(city: City, agent: Agent, record: SessionRecord): PoolSlot
     return undefined;
   if (record.origin !== 'ephemeral') return undefined;
   const stamped = stampedSlot(record);
-  const slot = stamped > 0 ? slotOf(city, agent, stamped) : slotNamed(city, agent, record.sessionName);
-  return slot?.sessionName === record.sessionName ? slot : undefined;
+  const slot = stamped > 0 ? slotOf(city, agent, stamped) : undefined;
+  if (slot?.sessionName === record.sessionName) return slot;
+  // Adopted, or its pool's names were changed since: its own name tells.
+  const named = slotNamed(city, agent, record.sessionName);
+  return named?.sessionName === record.sessionName ? named : undefined;
 }
 
 /** The slot of an agent that has this name, as its identity or as its session. */
@@ -207,8 +227,11 @@ function slotOf(city: City, agent: Agent, slot: number): PoolSlot {
   return { agent, slot, identity, sessionName: sessionNameIn(city, identity) };
 }
 
-/** Those that work first, then those that are up, then other records, each from the lowest number; then new ones. */
-function chooseSlots(city: City, pool: Pool, taken: ReadonlySet<string>): readonly PoolSlot[] {
+/**
+ * Those that work first, then those that are up, then other records, each from the lowest number; then new ones.
+ * @param names what is taken; the names of new slots are added
+ */
+function chooseSlots(city: City, pool: Pool, names: Set<string>): readonly PoolSlot[] {
   const busy = new Set(pool.busy);
   const rank = (held: HeldSlot) => (busy.has(held) ? 0 : isUpOrAsked(held.record) ? 1 : 2);
   const chosen = pool.held
@@ -218,20 +241,20 @@ function chooseSlots(city: City, pool: Pool, taken: ReadonlySet<string>): readon
     .map((held) => held.slot);
   const numbers = new Set(pool.held.map((held) => held.slot.slot));
   // A name template that gives every slot one name leaves nothing to find.
-  const last = pool.accepted + numbers.size + taken.size;
-  const names = new Set(taken);
+  const last = pool.accepted + numbers.size + names.size + pool.agent.namepoolNames.length;
   for (let number = 1; chosen.length < pool.accepted && number <= last; number += 1) {
     if (numbers.has(number)) continue;
     const slot = slotOf(city, pool.agent, number);
-    if (names.has(slot.sessionName) || names.has(slot.identity) || !isSessionName(slot.sessionName)) continue;
-    names.add(slot.sessionName);
+    if (names.has(slot.sessionName) || names.has(slot.identity)) continue;
+    if (!canNameSlot(slot.sessionName, slot.identity)) continue;
+    names.add(slot.sessionName).add(slot.identity);
     chosen.push(slot);
   }
-  return chosen.toSorted((a, b) => a.slot - b.slot);
+  return chosen;
 }
 
 /** Names that belong to somebody else: other agents, named sessions, other records. */
-function takenNames(scene: PoolScene, slotRecords: ReadonlySet<SessionRecord>): ReadonlySet<string> {
+function takenNames(scene: PoolScene, slotRecords: ReadonlySet<SessionRecord>): Set<string> {
   const { city, records } = scene;
   const identities = [
     ...city.agents.map((agent) => agent.qualifiedName),

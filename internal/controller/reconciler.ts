@@ -1,15 +1,18 @@
 import type { Observation } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { type AwakeDecision, decideAwake } from './awake-set.ts';
+import { type AwakeDecision, type AwakeFacts, decideAwake } from './awake-set.ts';
 import type { Desired } from './model.ts';
 import { neededTemplates } from './needed-templates.ts';
 import type { Plan, PlanInput } from './plan.ts';
 import { planDead } from './plan-dead.ts';
 import { PlanDraft } from './plan-draft.ts';
+import { planDrainUnderWay } from './plan-draining.ts';
+import { planProbes } from './plan-idle.ts';
 import { planRunning } from './plan-running.ts';
 import { planStarts } from './plan-starts.ts';
 import { planVanished } from './plan-vanished.ts';
 import { isAttached, type Sight, sightOf } from './session-facts.ts';
+import { notedCapability, sleepPolicy } from './sleep-policy.ts';
 
 /**
  * Decides what to write and to do next. Pure: the same input gives the same plan, whatever led to it, so lost, doubled
@@ -18,7 +21,7 @@ import { isAttached, type Sight, sightOf } from './session-facts.ts';
  */
 export function plan(input: PlanInput): Plan {
   const draft = new PlanDraft(input);
-  const needed = neededTemplates(input.desired.values(), input.demand);
+  const needed = neededIn(input);
   const recorded = new Set<string>();
   for (const record of input.records) {
     recorded.add(record.sessionName);
@@ -26,6 +29,7 @@ export function plan(input: PlanInput): Plan {
   }
   planUnrecorded(input, draft, recorded, needed);
   planVanished(input, draft);
+  planProbes(input, draft);
   planStarts(input, draft);
   return draft.finish();
 }
@@ -40,11 +44,16 @@ function planRecord(
   if (name === '') return;
   const sight = sightOf(input, name);
   if (isUp(input, record, sight)) draft.up.add(record.template);
-  if (input.operations.has(name)) return;
+  const operation = input.operations.get(name);
+  if (operation) {
+    if (operation.kind === 'drain') planUnderWay(input, draft, record, { sight, needed });
+    return;
+  }
   if (retryLater(input, draft, name)) return;
   if (clearExpiredHold(input, draft, record)) return;
   const desired = input.desired.get(name);
-  const awake = awakeOf(input, record, desired, sight, needed);
+  const facts = awakeFacts(input, record, desired, sight, needed);
+  const awake = decideAwake(facts);
   watchTimers(input, draft, record);
   switch (sight.kind) {
     case 'unknown':
@@ -53,7 +62,7 @@ function planRecord(
       });
       return;
     case 'running':
-      planRunning(input, draft, { record, desired, observation: sight.observation, awake });
+      planRunning(input, draft, { record, desired, observation: sight.observation, awake, facts });
       return;
     case 'exited':
     case 'absent':
@@ -61,30 +70,79 @@ function planRecord(
   }
 }
 
+function planUnderWay(
+  input: PlanInput,
+  draft: PlanDraft,
+  record: SessionRecord,
+  { sight, needed }: { readonly sight: Sight; readonly needed: ReadonlySet<string> },
+): void {
+  if (sight.kind !== 'running') return;
+  const desired = input.desired.get(record.sessionName);
+  const facts = awakeFacts(input, record, desired, sight, needed);
+  const { observation } = sight;
+  planDrainUnderWay(input, draft, { record, desired, observation, awake: decideAwake(facts), facts });
+}
+
 /** Its dependents may start: its own start was completed, and nobody is ending it. */
 function isUp(input: PlanInput, record: SessionRecord, sight: Sight): boolean {
   if (sight.kind !== 'running' || (record.state !== 'active' && record.state !== 'awake')) return false;
   const operation = input.operations.get(record.sessionName);
-  return operation === undefined || operation.kind === 'apply-live';
+  return operation === undefined || operation.kind === 'apply-live' || operation.kind === 'probe-idle';
 }
 
-function awakeOf(
+/** Whether the session should be awake, by what the plan may look at. */
+export function awakeOf(
   input: PlanInput,
   record: SessionRecord,
   desired: Desired | undefined,
   sight: Sight,
   needed: ReadonlySet<string>,
 ): AwakeDecision {
-  return decideAwake({
+  return decideAwake(awakeFacts(input, record, desired, sight, needed));
+}
+
+function awakeFacts(
+  input: PlanInput,
+  record: SessionRecord,
+  desired: Desired | undefined,
+  sight: Sight,
+  needed: ReadonlySet<string>,
+): AwakeFacts {
+  const name = record.sessionName;
+  const running = sight.kind === 'running';
+  const told = running ? undefined : notedCapability(record);
+  const capability = told ?? input.sleepCapabilities.get(name) ?? 'disabled';
+  return {
     now: input.now,
     record,
     desired,
-    running: sight.kind === 'running',
+    running,
     attached: sight.kind === 'running' && isAttached(sight.observation),
-    pending: input.pending.has(record.sessionName),
+    // What a life that is over asked, nobody can answer any more.
+    pending: sight.kind !== 'absent' && sight.kind !== 'exited' && input.pending.has(name),
+    waitReady: input.readyWaits.has(record.id),
     needed: needed.has(record.template),
-    demanded: input.demand.wanted.has(record.sessionName),
+    demanded: input.demand.wanted.has(name),
+    called: input.demand.called.has(name),
+    sleep: desired?.sleep && sleepPolicy(desired.sleep, capability),
     lastActivity: sight.kind === 'running' ? sight.observation.lastActivity : undefined,
+    steadySince: input.steadySince,
+  };
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/**
+ * Templates that sessions which are to be awake depend on. One that rests after crashes still wants what it depends on:
+ * it comes back.
+ */
+export function neededIn(input: PlanInput): ReadonlySet<string> {
+  const records = new Map(input.records.map((record) => [record.sessionName, record]));
+  return neededTemplates(input.desired.values(), (desired) => {
+    const record = records.get(desired.sessionName);
+    if (!record) return desired.mode === 'always' || input.demand.wanted.has(desired.sessionName);
+    const awake = awakeOf(input, record, desired, sightOf(input, desired.sessionName), NOBODY);
+    return awake.wake || awake.reason === 'quarantined';
   });
 }
 

@@ -10,6 +10,7 @@ import { beginDrain, clearExpiredHold, close, type MetadataPatch } from '../sess
 import { adopt, createRecord, type NewRecordContext } from './adoption.ts';
 import { type EndingContext, endingOf, lostPatch } from './endings.ts';
 import type { Change, Decision } from './plan.ts';
+import { fallingAsleep } from './sleep-policy.ts';
 
 export interface ChangeContext extends EndingContext, NewRecordContext {}
 
@@ -24,6 +25,7 @@ export function cityChangeOf(
     beads: parts.flatMap((part) => part.beads),
     events: parts.flatMap((part) => part.events ?? []),
     decisions: [...decisions, ...parts.flatMap((part) => part.decisions ?? [])].map(storedDecision),
+    state: Object.assign({}, ...parts.map((part) => part.state)),
   };
 }
 
@@ -36,6 +38,7 @@ interface Part {
   readonly beads: readonly BeadWrite[];
   readonly events?: readonly NewEvent[];
   readonly decisions?: readonly Decision[];
+  readonly state?: Readonly<Record<string, string>>;
 }
 
 function partOf(change: Change, context: ChangeContext): Part {
@@ -65,7 +68,13 @@ function partOf(change: Change, context: ChangeContext): Part {
       return { beads: [patch(change.record, activeAgain(change.record, now))] };
     case 'begin-drain':
       return {
-        beads: [patch(change.record, { ...beginDrain(change.reason, now), ...drainMark(change.record) })],
+        beads: [
+          patch(change.record, {
+            ...beginDrain(change.reason, now),
+            ...drainMark(change.record),
+            ...(change.reason === 'idle' ? fallingAsleep() : {}),
+          }),
+        ],
         events: [event('session.draining', change.record, drainMessage(change.reason, change.detail))],
       };
     case 'cancel-drain':
@@ -79,6 +88,8 @@ function partOf(change: Change, context: ChangeContext): Part {
         // Its end was told when it came; this is the end of the record.
         events: [event('session.updated', change.record, `closed: ${change.reason}`)],
       };
+    case 'note-sleep':
+      return { beads: [patch(change.record, change.notes)] };
     case 'note-live':
       return { beads: [patch(change.record, liveHashes(change.desired.liveHash))] };
     case 'clear-hold':

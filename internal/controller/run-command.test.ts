@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { identityOf } from '../platform/process-identity.ts';
 import { type CommandRequest, runCommand } from './run-command.ts';
 
 const run = (command: string, over: Partial<CommandRequest> = {}) =>
@@ -29,6 +30,16 @@ describe('a command of the config', () => {
   it('is killed with what it started when it takes too long', async () => {
     const result = await run('sleep 60 & sleep 60', { timeoutMs: 100 });
     expect(result).toEqual({ kind: 'failed', how: 'no end within 0.1 s, killed' });
+  });
+
+  it('has answered when it ends, whatever it left behind with its output open, and that is ended', async () => {
+    const left = async (command: string) => {
+      const result = await run(`sleep 60 & echo $!; ${command}`);
+      const pid = Number(result.kind === 'ok' ? result.stdout : result.how.split(' ').at(-1));
+      await expect.poll(() => identityOf(pid)).toBeUndefined();
+      return result.kind;
+    };
+    expect(await Promise.all([left('true'), left('echo $! >&2; exit 3')])).toEqual(['ok', 'failed']);
   });
 
   it('ends when the city ends', async () => {

@@ -21,7 +21,7 @@ export type RunCommand = (request: CommandRequest) => Promise<CommandResult>;
 
 const STDOUT_KEPT_BYTES = 65_536;
 const STDERR_KEPT_BYTES = 500;
-/** After the kill, a child that left the group may hold the output open for this long. Source: Gas City's wait delay. */
+/** Who is still there after the command's end, or after its kill, may hold the output open for this long. Source: Gas City's wait delay. */
 const WAIT_DELAY_MS = 2_000;
 
 /**
@@ -57,8 +57,7 @@ export const runCommand: RunCommand = ({ command, cwd, env, timeoutMs, signal })
       child.stderr.destroy();
       resolve(result);
     };
-    child.once('error', (error) => finish({ kind: 'failed', how: error.message }));
-    child.once('close', (code, bySignal) => {
+    const end = (code: number | null, bySignal: string | null) => {
       if (killedFor !== '') finish({ kind: 'failed', how: killedFor });
       else if (code === 0) finish({ kind: 'ok', stdout: stdout() });
       else
@@ -66,7 +65,16 @@ export const runCommand: RunCommand = ({ command, cwd, env, timeoutMs, signal })
           kind: 'failed',
           how: withWords(bySignal ? `signal ${bySignal}` : `exit ${code}`, stderr()),
         });
+    };
+    child.once('error', (error) => finish({ kind: 'failed', how: error.message }));
+    child.once('exit', (code, bySignal) => {
+      // It has said what it has to say: what it left behind with its output open is not waited for, and not left.
+      waitDelay ??= setTimeout(() => {
+        signalGroup(child.pid, 'SIGKILL');
+        end(code, bySignal);
+      }, WAIT_DELAY_MS);
     });
+    child.once('close', end);
   });
 
 /** What comes after the first bytes is read and dropped, so that nobody waits for a reader. */

@@ -1,3 +1,4 @@
+import type { AccountLimit } from '../session/account-limit.ts';
 import type { SeenExit } from './model.ts';
 
 export interface RoomWait {
@@ -18,6 +19,8 @@ export class RuntimeMemory {
   readonly effects = new Map<string, number>();
   readonly retryAt = new Map<string, number>();
   readonly idleSince = new Map<string, number>();
+  /** When it was last asked whether it is idle. */
+  readonly probedAt = new Map<string, number>();
   /** The beginning of the drain that it was told of, wall clock. */
   readonly drainTold = new Map<string, number>();
   readonly agentMissingSince = new Map<string, number>();
@@ -25,9 +28,13 @@ export class RuntimeMemory {
   readonly askedAt = new Map<string, number>();
   /** When its screen was last found asking a person something, wall clock. */
   readonly asksSince = new Map<string, number>();
+  /** Who has a question open, or an answer on its way. */
+  readonly asking = new Set<string>();
   /** Wanted, and held back for want of memory or processors. */
   readonly roomWaits = new Map<string, RoomWait>();
   readonly exits = new Map<string, SeenExit>();
+  /** Usage limits of accounts, as they are kept in the city's state. By account. */
+  readonly accountLimits = new Map<string, AccountLimit>();
   #order = 0;
   #lastEffect = 0;
   readonly #failures = new Map<string, number>();
@@ -55,6 +62,7 @@ export class RuntimeMemory {
   begun(name: string): void {
     this.exits.delete(name);
     this.idleSince.delete(name);
+    this.probedAt.delete(name);
     this.drainTold.delete(name);
     this.agentMissingSince.delete(name);
     this.askedAt.delete(name);
@@ -76,6 +84,12 @@ export class RuntimeMemory {
     this.setbacks.delete(name);
   }
 
+  /** The wall clock was set: set back, nothing that is shown from now on would seem to be younger than what was asked. */
+  clockShifted(ms: number): void {
+    if (ms >= 0) return;
+    for (const map of [this.askedAt, this.asksSince]) for (const [name, at] of map) map.set(name, at + ms);
+  }
+
   /** Keeps only what is said about these sessions. */
   prune(names: ReadonlySet<string>): void {
     for (const map of [
@@ -85,6 +99,7 @@ export class RuntimeMemory {
       this.effects,
       this.retryAt,
       this.idleSince,
+      this.probedAt,
       this.drainTold,
       this.agentMissingSince,
       this.exits,

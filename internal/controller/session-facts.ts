@@ -31,12 +31,14 @@ export const RUNTIME_DRAIN_ACK = 'GC_DRAIN_ACK';
 export const RUNTIME_DRAIN_ACK_SOURCE = 'GC_DRAIN_ACK_SOURCE';
 export const RUNTIME_RESTART_REQUESTED = 'GC_RESTART_REQUESTED';
 
+/** Why nothing is known about a session of which something was just done. */
+export const STALE_LOOK = 'looked at before the last effect';
+
 export function sightOf(input: Pick<PlanInput, 'survey' | 'effects'>, name: string): Sight {
   const { survey } = input;
   if (!survey) return { kind: 'unknown', reason: 'nothing observed yet' };
   const effectAt = input.effects.get(name);
-  if (effectAt !== undefined && survey.order < effectAt)
-    return { kind: 'unknown', reason: 'looked at before the last effect' };
+  if (effectAt !== undefined && survey.order < effectAt) return { kind: 'unknown', reason: STALE_LOOK };
   switch (survey.survey.kind) {
     case 'seen': {
       const found = survey.survey.sessions.get(name);

@@ -4,9 +4,12 @@ import { cleared, crashPatch } from '../session/crash-policy.ts';
 import { displayName } from '../session/display.ts';
 import { drainOver } from '../session/drain-marks.ts';
 import { STOP_BY_KEY } from '../session/journal/facts.ts';
+import { plainTitle } from '../session/names.ts';
 import type { SessionRecord } from '../session/record.ts';
+import type { ApplyOptions } from '../session/session-store.ts';
 import { holdForUser } from '../session/start-transitions.ts';
 import { clearWakeBlockers, type MetadataPatch, reactivate, requestWake } from '../session/transitions.ts';
+import { accountOfSession, takeLimits, trialState } from './account-limits.ts';
 import { START_ANYWAY_KEY } from './admission.ts';
 import type { CityEngine } from './city-engine.ts';
 import type { ResolvedDesired, StopReason } from './model.ts';
@@ -17,12 +20,16 @@ import {
   decidedAnew,
   type Existing,
   isUp,
+  refuseSuspended,
+  refuseUnseenTarget,
   requireAction,
   requireExisting,
   resolveTarget,
   type Target,
 } from './verb-context.ts';
 
+/** What it slept for is not waited for any longer. Source: Gas City's wake. */
+const ENDS_WAITS = { endsWaits: 'its session was woken by a person' } as const;
 /** A session that neither stops nor starts within this has told why elsewhere. */
 const SETTLE_TIMEOUT_MS = 60_000;
 const SETTLE_POLL_MS = 50;
@@ -34,6 +41,11 @@ export interface VerbsOptions {
   /** A controller of this process acts on records; without one this does. */
   readonly controlled: boolean;
   readonly poke: () => void;
+}
+
+export interface Woken {
+  readonly record: SessionRecord;
+  readonly woke: 'requested' | 'already-awake';
 }
 
 /** What people do to one session: the wish is written first, then carried out, by the controller or here. */
@@ -61,9 +73,9 @@ export class SessionVerbs {
   /**
    * Takes away holds, strikes and quarantine, and starts it at once.
    * @param force whatever the limits of the machine say
-   * @throws GcError `no-room`
+   * @throws GcError `no-room`, `agent-suspended`
    */
-  wake(token: string, force = false): Promise<SessionRecord> {
+  wake(token: string, force = false): Promise<Woken> {
     return decidedAnew(() => this.#wake(token, force));
   }
 
@@ -76,23 +88,32 @@ export class SessionVerbs {
     return decidedAnew(() => this.#ready(token, verb));
   }
 
+  /** Nothing is started or ended here on a look that told nothing; a controller waits for one that does. */
+  beforeEffect(target: Target): void {
+    if (!this.#options.controlled) refuseUnseenTarget(target);
+  }
+
   async #kill(token: string): Promise<SessionRecord> {
     const target = await this.#existing(token, 'kill');
     return this.#stop(target, 'killed by a person');
   }
 
   async #suspend(token: string): Promise<SessionRecord> {
-    const target = await this.#materialized(await this.target(token), 'suspend');
-    if (requireAction(target, 'suspend') === 'nothing') return target.record;
+    const found = await this.target(token);
+    if (requireAction(found, 'suspend') === 'nothing') return this.#recordOf(found);
+    this.beforeEffect(found);
+    const target = await this.materialized(found, 'suspend');
     if (isUp(target)) return this.#stop(target, 'suspended by a person');
     const patch = { ...holdForUser(this.#now()), pending_create_claim: '', ...crashPatch(cleared()) };
     return this.#apply(target.record, patch, 'session.suspended', 'by a person');
   }
 
-  async #wake(token: string, force: boolean): Promise<SessionRecord> {
+  async #wake(token: string, force: boolean): Promise<Woken> {
     const found = await this.target(token);
     const action = requireAction(found, 'wake');
-    const target = await this.#materialized(found, 'wake');
+    refuseSuspended(this.#options.engine.city, found);
+    this.beforeEffect(found);
+    const target = await this.materialized(found, 'wake');
     const ending = stopIntent(target.record);
     if (ending && isUp(target)) {
       // What is being ended cannot be kept; what comes after its end is a life that was asked for.
@@ -107,7 +128,10 @@ export class SessionVerbs {
         ...drains,
         ...drainOver(),
       };
-      return this.#apply(target.record, patch, 'session.released', 'by a person');
+      await this.#tryAccount(target.record);
+      if (saysAlready(target.record, patch)) return { record: target.record, woke: 'already-awake' };
+      const record = await this.#apply(target.record, patch, 'session.released', 'by a person', ENDS_WAITS);
+      return { record, woke: 'requested' };
     }
     const { engine } = this.#options;
     const { sessionName } = target.record;
@@ -121,14 +145,29 @@ export class SessionVerbs {
       last_woke_at: '',
       ...crashPatch(cleared()),
     };
-    const record = await this.#apply(target.record, patch, 'session.released', 'by a person');
-    return this.#startHere(record);
+    const record = await this.#apply(target.record, patch, 'session.released', 'by a person', ENDS_WAITS);
+    await this.#tryAccount(record);
+    return { record: await this.#startHere(record), woke: 'requested' };
+  }
+
+  /** Its account's limit does not hold for it: whether it is still there, this try shows. */
+  async #tryAccount(record: SessionRecord): Promise<void> {
+    const { engine } = this.#options;
+    const { memory, parts } = engine;
+    if (memory.accountLimits.size === 0) return;
+    const desired = (await engine.desired(await parts.store.list('open'))).get(record.sessionName);
+    const limit = memory.accountLimits.get(accountOfSession(record, desired, parts.env));
+    const state = trialState(limit, record.sessionName, this.#now());
+    if (!limit) return;
+    await parts.db.commit({ state });
+    takeLimits(memory.accountLimits, state);
   }
 
   async #close(token: string): Promise<SessionRecord> {
     const target = await this.target(token, true);
     if (requireAction(target, 'close') === 'nothing' || target.kind === 'reserved')
       return this.#recordOf(target);
+    this.beforeEffect(target);
     if (isUp(target)) return this.#stop(target, 'closed by a person');
     const { store } = this.#options.engine.parts;
     const closed = await store.close(target.record.id, 'closed', {
@@ -138,7 +177,13 @@ export class SessionVerbs {
     return closed;
   }
 
-  async rename(token: string, title: string): Promise<SessionRecord> {
+  /** @throws GcError `empty-title` */
+  async rename(token: string, asked: string): Promise<SessionRecord> {
+    const title = plainTitle(asked);
+    if (title === '') {
+      const next = `gc session rename ${token} "what it is for"`;
+      throw new GcError('empty-title', 'the title is empty: nothing was changed', { next });
+    }
     const target = await this.#existing(token, 'rename');
     const { store } = this.#options.engine.parts;
     return store.apply(
@@ -151,12 +196,17 @@ export class SessionVerbs {
   async #ready(token: string, verb: 'nudge' | 'submit' | 'peek'): Promise<SessionRecord> {
     const found = await this.target(token);
     const action = requireAction(found, verb);
-    if (action === 'use-runtime') return this.#recordOf(found);
+    if (action === 'use-runtime' || action === 'cancel-drain') return this.#recordOf(found);
     if (action === 'await-start') return this.#awaitUp(this.#recordOf(found));
-    const target = await this.#materialized(found, verb);
+    this.beforeEffect(found);
+    const target = await this.materialized(found, verb);
     const record = await this.#apply(
       target.record,
-      { ...requestWake('needed by a person'), last_woke_at: '' },
+      {
+        ...(action === 'reactivate-and-start' ? reactivate(true) : {}),
+        ...requestWake('needed by a person'),
+        last_woke_at: '',
+      },
       'session.updated',
       'start asked for',
     );
@@ -267,9 +317,9 @@ export class SessionVerbs {
   }
 
   /** A configured name gets its record when something is asked of it. */
-  async #materialized(
+  async materialized(
     target: Target,
-    verb: 'suspend' | 'wake' | 'nudge' | 'submit' | 'peek',
+    verb: 'suspend' | 'wake' | 'nudge' | 'submit' | 'peek' | 'pin',
   ): Promise<Existing> {
     requireAction(target, verb);
     if (target.kind === 'session') return target;
@@ -296,9 +346,11 @@ export class SessionVerbs {
     patch: MetadataPatch,
     event: string,
     message: string,
+    more: Pick<ApplyOptions, 'endsWaits'> = {},
   ): Promise<SessionRecord> {
     const { store } = this.#options.engine.parts;
     const changed = await store.apply(record.id, patch, {
+      ...more,
       expectedRevision: record.revision,
       events: [this.#event(event, record, message)],
     });
@@ -313,6 +365,11 @@ export class SessionVerbs {
   #now(): number {
     return this.#options.engine.parts.clock.now();
   }
+}
+
+/** Nothing would change: a counter that was never written is 0. */
+function saysAlready({ metadata }: SessionRecord, patch: MetadataPatch): boolean {
+  return Object.entries(patch).every(([key, value]) => (metadata[key] || '0') === (value || '0'));
 }
 
 function isSettledUp(record: SessionRecord): boolean {

@@ -96,3 +96,46 @@ describe('an end', () => {
     expect(complains({})).toBe(false);
   });
 });
+
+describe('what the transcript adds to the screen', () => {
+  const conversation = {
+    turn: 'idle',
+    lastMessage: 'City is up and idle. No pending work.',
+    lastMessageAt: NOW,
+    model: 'claude-opus-4-8',
+    contextTokens: 50_000,
+    contextWindow: 200_000,
+    failure: undefined,
+  } as const;
+  const glimpse = (kind: 'idle' | 'busy') => ({
+    activity: kind === 'idle' ? ({ kind, composer: undefined } as const) : ({ kind, why: 'x' } as const),
+    lastLine: 'the last line',
+    isTold: false,
+    asOf: NOW,
+  });
+  const sight = { kind: 'running', observation: aRunningObservation('a', { lastActivity: NOW }) } as const;
+
+  it('is whose turn it is where the screen cannot tell, and the last message of one that rests', () => {
+    expect(viewOf({ sight, glimpse: glimpse('idle'), conversation })).toMatchObject({
+      condition: 'idle',
+      detail: conversation.lastMessage,
+      conversation: { turn: 'idle', context_percent: 25, model: 'claude-opus-4-8' },
+    });
+    const inTurn = { ...conversation, turn: 'in-turn' } as const;
+    expect(viewOf({ sight, glimpse: glimpse('idle'), conversation: inTurn })).toMatchObject({
+      condition: 'working',
+      detail: 'the last line',
+    });
+    expect(viewOf({ sight, glimpse: glimpse('busy'), conversation })).toMatchObject({
+      condition: 'working',
+      detail: 'the last line',
+    });
+  });
+
+  it('is why it gave up, before what it said', () => {
+    const failure = { text: "You've hit your\nlimit", at: NOW };
+    expect(
+      viewOf({ sight, glimpse: glimpse('idle'), conversation: { ...conversation, failure } }),
+    ).toMatchObject({ detail: "You've hit your limit", conversation: { failure: "You've hit your limit" } });
+  });
+});

@@ -1,14 +1,18 @@
 import { parseRfc3339, rfc3339 } from '../platform/clock.ts';
-import type { StartProgress } from '../runtime/provider.ts';
+import type { SleepCapability, StartProgress } from '../runtime/provider.ts';
+import { type AccountLimit, overAt } from '../session/account-limit.ts';
 import { readCrashState, type StartGate, startGate } from '../session/crash-policy.ts';
 import { displayName } from '../session/display.ts';
 import type { SessionRecord } from '../session/record.ts';
+import type { ConversationGlance } from '../session/transcript/conversation-glance.ts';
 import { type AwakeDecision, decideAwake, type WakeReason } from './awake-set.ts';
 import type { SessionCondition, SessionView } from './city-api.ts';
+import { conversationOf, limitText, saidLast } from './conversation-view.ts';
 import { LAST_EXIT_KEY, withLastLine } from './endings.ts';
 import { parseObject, parseStrings } from './json-text.ts';
-import type { AgentProblem, Desired } from './model.ts';
+import { type AgentProblem, type Desired, drainWords } from './model.ts';
 import type { Operation } from './operation.ts';
+import type { OpenQuestionSeen } from './question-text.ts';
 import type { Glimpse } from './screens.ts';
 import {
   drainOf,
@@ -18,6 +22,7 @@ import {
   stopIntent,
   WAITS_FOR_KEY,
 } from './session-facts.ts';
+import { notedCapability, sleepPolicy } from './sleep-policy.ts';
 import { ANSWERED_KEY, STARTED_MS_KEY } from './start-operation.ts';
 
 /** Everything a line of the board is made of. */
@@ -36,10 +41,24 @@ export interface ViewFacts {
   readonly roomWait?: string | undefined;
   /** Why its last start came to nothing. */
   readonly setback?: string | undefined;
+  /** What it asks people. */
+  readonly question?: OpenQuestionSeen | undefined;
+  /** What the end of its transcript tells. */
+  readonly conversation?: ConversationGlance | undefined;
+  /** The usage limit that its account waits for. */
+  readonly accountLimit?: AccountLimit | undefined;
   /** A session that is to be up depends on this one. */
   readonly needed: boolean;
-  /** Work asks for it. */
+  /** To be up because of work, or as one of the floor of its pool. */
   readonly demanded: boolean;
+  /** Work itself asks for it. */
+  readonly called?: boolean;
+  /** How well its back end tells silence; absent: not at all. */
+  readonly sleepCapability?: SleepCapability | undefined;
+  /** What it sleeps for, for people. */
+  readonly waitsOn?: string | undefined;
+  /** One of its waits is over, and it was not told yet. */
+  readonly waitReady?: boolean;
   /** A controller acts on what is wanted. */
   readonly controlled: boolean;
 }
@@ -47,6 +66,7 @@ export interface ViewFacts {
 /** Output younger than this means that the agent works, where its screen does not say. */
 const ACTIVE_MS = 3_000;
 
+export const AGENT_SUSPENDED = 'its agent is suspended';
 /** Why a session that is wanted is not up when nobody brings it up. */
 export const NO_CONTROLLER = 'no controller runs';
 
@@ -83,11 +103,25 @@ export function sessionView(facts: ViewFacts): SessionView {
     ...(observation?.lastActivity === undefined ? {} : { last_active: rfc3339(observation.lastActivity) }),
     ...pidOf(sight),
     restarts: Math.max(0, record.generation - 2),
-    ...(gate.kind === 'open' || sight.kind === 'running' ? {} : { next_try_at: rfc3339(gate.nextTryAt) }),
+    ...(facts.question && standing.condition === 'waits' ? { question_id: facts.question.id } : {}),
+    ...nextTryOf(facts, gate, standing.condition),
+    ...conversationOf(facts.conversation),
     ...lifeDetails(record),
     depends_on: facts.desired?.dependsOn ?? [],
     ...(facts.desired?.mode ? { named_mode: facts.desired.mode } : {}),
   };
+}
+
+/** The later of what its own deaths and its account make it wait for. */
+function nextTryOf(
+  { sight, accountLimit }: ViewFacts,
+  gate: StartGate,
+  condition: SessionCondition,
+): Pick<SessionView, 'next_try_at'> {
+  if (sight.kind === 'running') return {};
+  const ofAccount = accountLimit && condition === 'backing-off' ? overAt(accountLimit) : 0;
+  const at = Math.max(gate.kind === 'open' ? 0 : gate.nextTryAt, ofAccount);
+  return at === 0 ? {} : { next_try_at: rfc3339(at) };
 }
 
 /** Source: the reason words of Gas City's session list. */
@@ -102,19 +136,25 @@ const PUBLIC_REASON: Readonly<Record<WakeReason, string>> = {
   pending: 'pending',
   'on-demand:running': 'config',
   pin: 'pin',
+  'wait-ready': 'wait',
 };
 
-function awakeOf(facts: ViewFacts): AwakeDecision {
-  const { sight } = facts;
+/** The decision of the controller, by what a board knows. */
+export function awakeOf(facts: ViewFacts): AwakeDecision {
+  const { sight, desired, record } = facts;
+  const told = sight.kind === 'running' ? undefined : notedCapability(record);
   return decideAwake({
     now: facts.now,
-    record: facts.record,
-    desired: facts.desired,
+    record,
+    desired,
     running: sight.kind === 'running',
     attached: sight.kind === 'running' && isAttached(sight.observation),
-    pending: facts.glimpse?.activity.kind === 'asking',
+    pending: facts.question !== undefined || facts.glimpse?.activity.kind === 'asking',
+    waitReady: facts.waitReady ?? false,
     needed: facts.needed,
     demanded: facts.demanded,
+    called: facts.called ?? false,
+    sleep: desired?.sleep && sleepPolicy(desired.sleep, told ?? facts.sleepCapability ?? 'disabled'),
     lastActivity: sight.kind === 'running' ? sight.observation.lastActivity : undefined,
   });
 }
@@ -167,26 +207,33 @@ function leavingOf(facts: ViewFacts): Standing | undefined {
   const until =
     drain.reason === 'drained by a person' ? 'waits until it says that it is done' : 'waits until it is idle';
   const waits = isAttached(sight.observation) ? 'a person is attached' : until;
-  return standing('draining', drain.since, `${drain.reason}: ${waits}`);
+  return standing('draining', drain.since, `${drainWords(drain.reason)}: ${waits}`);
 }
 
 function runningStanding(facts: ViewFacts, sight: Extract<Sight, { kind: 'running' }>): Standing {
   const { record, glimpse, now } = facts;
   const { lastActivity } = sight.observation;
+  if (facts.question) return standing('waits', facts.question.askedMs, facts.question.what);
   if (glimpse?.activity.kind === 'asking') return standing('waits', lastActivity, glimpse.activity.what);
   const question = record.metadata[WAITS_FOR_KEY] ?? '';
   if (question !== '') return standing('waits', record.lastWokeAt, question);
   const note = noteOf(sight);
   if (startIncomplete(record))
     return standing('starting', record.lastWokeAt, note || 'goes on with its start');
-  const detail = note || (glimpse?.lastLine ?? '');
-  if (glimpse?.activity.kind === 'busy') return standing('working', lastActivity, detail);
-  if (lastActivity === undefined) return standing('running', record.lastWokeAt, detail);
+  const shown = note || (glimpse?.lastLine ?? '');
+  const said = note || saidLast(facts.conversation) || shown;
+  if (glimpse?.activity.kind === 'busy') return standing('working', lastActivity, shown);
+  const turn = facts.conversation?.turn ?? 'unknown';
+  // A screen on which no input box can be recognised says nothing: then the transcript does.
+  const isBlind = glimpse?.activity.kind !== 'idle' || (!glimpse.isTold && !glimpse.activity.composer);
+  if (isBlind && turn === 'in-turn') return standing('working', lastActivity, shown);
+  if (isBlind && turn === 'idle') return standing('idle', lastActivity, said);
+  if (lastActivity === undefined) return standing('running', record.lastWokeAt, shown);
   // Only an input box that waits, or the agent's own word, proves idleness against fresh output.
   const waitsForInput =
     glimpse?.activity.kind === 'idle' && (glimpse.isTold || glimpse.activity.composer !== undefined);
   const works = now - lastActivity < ACTIVE_MS && !waitsForInput;
-  return standing(works ? 'working' : 'idle', lastActivity, detail);
+  return standing(works ? 'working' : 'idle', lastActivity, works ? shown : said);
 }
 
 /** What keeps it from working, as its back end says: nearer to the cause than any step of ours. */
@@ -198,19 +245,24 @@ function downStanding(facts: ViewFacts, awake: AwakeDecision): Standing {
   const { record, desired, now } = facts;
   const since = parseRfc3339(record.metadata['slept_at']) ?? parseRfc3339(record.metadata['suspended_at']);
   if (record.state === 'suspended') return standing('suspended', since, 'until gc session wake');
-  if (desired?.suspended) return standing('suspended', since, 'its agent is suspended');
+  if (desired?.suspended) return standing('suspended', since, AGENT_SUSPENDED);
   const gate = startGate(readCrashState(record.metadata, now), now);
-  if (gate.kind !== 'open') return gatedStanding(record, gate, since);
+  if (gate.kind !== 'open') return gatedStanding(facts, gate, since);
   if (desired?.resolution === 'unresolvable')
     return { ...standing('stopped', since, problemText(desired.problem)), problem: desired.problem.code };
   if (!awake.wake)
-    return standing(record.state === 'stopped' ? 'stopped' : 'asleep', since, restText(record, awake.reason));
+    return standing(record.state === 'stopped' ? 'stopped' : 'asleep', since, restText(facts, awake.reason));
+  if (facts.accountLimit) {
+    const { seenAt, session } = facts.accountLimit;
+    const seen = session === displayName(record) ? '' : `, seen in ${session}`;
+    return standing('backing-off', seenAt, limitText(facts.accountLimit) + seen);
+  }
   if (!facts.controlled) return standing('stopped', since, NO_CONTROLLER);
   return standing('starting', since, waitText(facts));
 }
 
 function gatedStanding(
-  record: SessionRecord,
+  { record, accountLimit }: ViewFacts,
   gate: Exclude<StartGate, { kind: 'open' }>,
   since: number | undefined,
 ): Standing {
@@ -219,7 +271,11 @@ function gatedStanding(
   return standing(
     condition,
     since,
-    withLastLine(gate.reason, lines, (line) => `"${line}"`),
+    withLastLine(
+      gate.kind === 'usage-limit' ? limitText(accountLimit) : gate.reason,
+      lines,
+      (line) => `"${line}"`,
+    ),
   );
 }
 
@@ -230,8 +286,9 @@ function waitText(facts: ViewFacts): string {
   return facts.setback === undefined ? 'waits for its turn' : `is tried again soon: ${facts.setback}`;
 }
 
-function restText(record: SessionRecord, reason: string): string {
-  if (reason === 'no-wake-reason') return record.sleepReason;
+function restText({ record, waitsOn }: ViewFacts, reason: string): string {
+  if (reason === 'no-wake-reason' || reason === 'idle-sleep') return record.sleepReason;
+  if (reason === 'wait-hold') return waitsOn ?? reason;
   return reason === 'orphaned' ? 'its agent is not in the config any more' : reason;
 }
 

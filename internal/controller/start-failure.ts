@@ -10,12 +10,14 @@ import {
   StartFailedError,
 } from '../runtime/errors.ts';
 import type { SessionRecord } from '../session/record.ts';
+import { takeLimits } from './account-limits.ts';
 import { type Ending, endingOf, type OwnDeath, ownEnding } from './endings.ts';
 import type { ExecutorContext } from './executor.ts';
 import type { Operation } from './operation.ts';
 import { complains } from './plan-dead.ts';
 import { isPoolManaged } from './pool-record.ts';
 import { endingWrite, storedDecision } from './record-changes.ts';
+import { startIncomplete } from './session-facts.ts';
 import type { StartOutcome } from './start-operation.ts';
 
 /** Lines of the screen that are kept as the reason of a start that did not become ready. */
@@ -29,6 +31,7 @@ export async function commitStartFailure(
   error: unknown,
 ): Promise<StartOutcome> {
   if (isUndecided(context, operation, error)) return { kind: 'undecided', error };
+  if (!(await isStillStarting(context, record))) return { kind: 'undecided', error };
   if (wasCutOff(error)) {
     await context.provider.stop(operation.sessionName, { instanceToken: record.instanceToken });
     const death = { cause: 'interrupted', exit: undefined, lastLines: '' } as const;
@@ -45,6 +48,19 @@ export async function commitStartFailure(
   return { kind: 'failed', record, death, error };
 }
 
+/**
+ * Whether the start is still what the record says. A controller that comes up beside a command takes up the command's start:
+ * what that one thinks of it later means nothing for the session.
+ */
+export async function isStillStarting(
+  { store }: Pick<ExecutorContext, 'store'>,
+  record: SessionRecord,
+): Promise<boolean> {
+  const now = await store.get(record.id);
+  if (now.revision === record.revision) return true;
+  return !now.closed && now.instanceToken === record.instanceToken && startIncomplete(now);
+}
+
 /** A controller died in the middle of this start, which cannot be taken up: that is no fault of the agent. */
 function wasCutOff(error: unknown): boolean {
   return error instanceof StartFailedError && error.code === 'prompt-uncertain';
@@ -55,7 +71,9 @@ async function commitEnding(context: ExecutorContext, record: SessionRecord, end
     beads: [endingWrite(record, ending)],
     events: ending.events,
     decisions: ending.decisions.map(storedDecision),
+    ...(ending.state ? { state: ending.state } : {}),
   });
+  takeLimits(context.memory.accountLimits, ending.state);
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   type StartResult,
 } from '../runtime/provider.ts';
 import type { RuntimeConfig } from '../runtime/runtime-config.ts';
+import { ACCOUNT_KEY } from '../session/account.ts';
 import { displayName } from '../session/display.ts';
 import { marksOver } from '../session/drain-marks.ts';
 import { NEW_CONVERSATION_KEY } from '../session/journal/facts.ts';
@@ -18,6 +19,7 @@ import type { SessionRecord } from '../session/record.ts';
 import { withHistory } from '../session/record-codec.ts';
 import { preWakeCommit } from '../session/start-transitions.ts';
 import { commitStarted, type MetadataPatch, type StartedFingerprints } from '../session/transitions.ts';
+import { desiredAccount } from './account-limits.ts';
 import { START_ANYWAY_KEY } from './admission.ts';
 import { CONFIG_FORM_KEY, type ConfigForm, CURRENT_FORM, formOf, inForm } from './config-form.ts';
 import { KEY_HISTORY_KEY, type OwnDeath } from './endings.ts';
@@ -27,10 +29,10 @@ import type { ResolvedDesired } from './model.ts';
 import { tellAnew, whyAnew } from './new-conversation.ts';
 import type { Operation } from './operation.ts';
 import type { Action } from './plan.ts';
-import { WAITS_FOR_KEY } from './session-facts.ts';
+import { believedRunning, WAITS_FOR_KEY } from './session-facts.ts';
 import { backInWorktree, enterWorktree, type Placed } from './session-worktree.ts';
 import { nextConversation, RESUMES_KEY, startConfig } from './start-config.ts';
-import { commitStartFailure } from './start-failure.ts';
+import { commitStartFailure, isStillStarting } from './start-failure.ts';
 
 export type StartAction = Extract<Action, { kind: 'start' }>;
 export type ContinueAction = Extract<Action, { kind: 'continue-start' }>;
@@ -106,22 +108,40 @@ async function finishStart(
   perform: (config: RuntimeConfig) => Promise<StartResult>,
 ): Promise<StartOutcome> {
   const began = context.clock.monotonic();
+  const askedAt = context.clock.now();
   let deadline: AbortController | undefined;
   try {
     // Setting up a worktree may take longer than an agent may for its start: its commands have times of their own.
     const placed = await prepare(configOf(record, startingForm(record, desired)));
     deadline = startDeadline(context, operation, desired.startupTimeoutMs);
     const started = await perform(placed.config);
+    if (!(await isStillStarting(context, record))) return await takenUp(context, record, started);
     const result = { ...started, warnings: [...placed.warnings, ...started.warnings] };
     const tookMs = context.clock.monotonic() - began;
     return result.kind === 'ready'
       ? await commitReady(context, record, desired, result, tookMs)
-      : await commitQuestion(context, record, result);
+      : await commitQuestion(context, record, result, askedAt);
   } catch (error) {
     return await commitStartFailure(context, operation, record, error);
   } finally {
     deadline?.abort();
   }
+}
+
+/** Another process went on with this start, or ended it, while it was under way here: what it wrote stands. */
+async function takenUp(
+  context: ExecutorContext,
+  { id, instanceToken }: SessionRecord,
+  result: StartResult,
+): Promise<StartOutcome> {
+  const now = await context.store.get(id);
+  const isItsLife = now.instanceToken === instanceToken && believedRunning(now);
+  if (isItsLife) return { kind: 'started', record: now, result };
+  const error = new GcError(
+    'start-overtaken',
+    'its start was overtaken: something else was decided meanwhile',
+  );
+  return { kind: 'undecided', error };
 }
 
 function configOf(record: SessionRecord, desired: ResolvedDesired): RuntimeConfig {
@@ -170,6 +190,7 @@ async function writeIntent(
     resume_style: desired.resume.resumeStyle,
     resume_command: desired.resume.resumeCommand,
     wake_mode: desired.wakeMode === 'fresh' ? 'fresh' : '',
+    [ACCOUNT_KEY]: desiredAccount(desired, context.cityEnv),
   };
   return context.store.apply(record.id, patch, {
     expectedRevision: record.revision,
@@ -268,14 +289,18 @@ function historyPatch({ sessionKey, metadata }: SessionRecord, current: string):
   return { [KEY_HISTORY_KEY]: withHistory(metadata[KEY_HISTORY_KEY] ?? '', sessionKey, current) };
 }
 
-/** The start stays open: its record says what is asked, and who asks. Writes nothing when the question is the same. */
+/**
+ * The start stays open: its record says what is asked, and who asks. Writes nothing when the question is the same.
+ * @param askedAt when this try began, wall clock: the person may have answered before its outcome was known here
+ */
 async function commitQuestion(
   context: ExecutorContext,
   record: SessionRecord,
   result: Extract<StartResult, { kind: 'waits-for-person' }>,
+  askedAt: number,
 ): Promise<StartOutcome> {
   const { question } = result;
-  context.memory.askedAt.set(record.sessionName, context.clock.now());
+  context.memory.askedAt.set(record.sessionName, askedAt);
   if (record.metadata[WAITS_FOR_KEY] === question) return { kind: 'asks', record, question };
   const asked = await context.store.apply(
     record.id,

@@ -15,7 +15,6 @@ import {
 } from '../config/preset/resolve-preset.ts';
 import { quoteWord } from '../config/preset/shell-words.ts';
 import { commandFields, type Instance, resolveWorkDir, rigOf } from '../config/work-dir.ts';
-import { parseDuration } from '../platform/duration.ts';
 import { codeOf, GcError, messageOf } from '../platform/errors.ts';
 import type { Environment } from '../platform/paths.ts';
 import { beaconPrompt, formatBeacon } from '../runtime/beacon.ts';
@@ -28,6 +27,7 @@ import type { FormedConfig } from './config-form.ts';
 import { isGenerated } from './generated-files.ts';
 import type { AgentProblem, Desired, DesiredKind, ResolvedDesired } from './model.ts';
 import { sessionWorktree, worktreeInstance } from './session-worktree.ts';
+import { sleepRequest } from './sleep-policy.ts';
 import { cityRuntimeDir } from './turn-flags.ts';
 
 /** One session that is to be resolved. */
@@ -71,7 +71,7 @@ export interface ResolverOptions {
 export function templateResolver(options: ResolverOptions): TemplateResolver {
   return {
     async resolve(request) {
-      const base = identityOf(request);
+      const base = identityOf(options.city, request);
       try {
         return { ...base, ...(await resolveTemplate(options, request)) };
       } catch (error) {
@@ -82,7 +82,7 @@ export function templateResolver(options: ResolverOptions): TemplateResolver {
   };
 }
 
-function identityOf(request: ResolveRequest) {
+function identityOf(city: City, request: ResolveRequest) {
   const { agent, sessionName, identity, kind, mode, suspended, source } = request;
   return {
     sessionName,
@@ -93,20 +93,12 @@ function identityOf(request: ResolveRequest) {
     dependsOn: agent.dependsOn,
     suspended,
     drainTimeoutMs: agent.drainTimeoutMs,
-    idleSleepMs: idleSleepMs(request),
+    sleep: sleepRequest(city, request),
     // Source: Gas City: a session that is always to be up may be silent for as long as it likes.
     idleTimeoutMs: mode === 'always' ? undefined : agent.idleTimeoutMs,
     slot: request.slot,
     source,
   };
-}
-
-/** Source: Gas City: 5 minutes for on-demand sessions, unless the agent says otherwise. */
-const ON_DEMAND_IDLE_MS = 300_000;
-
-function idleSleepMs({ agent, mode }: ResolveRequest): number | undefined {
-  if (mode !== 'on_demand' || agent.sleepAfterIdle === 'off') return undefined;
-  return parseDuration(agent.sleepAfterIdle) || ON_DEMAND_IDLE_MS;
 }
 
 /** Sessions that have an identity of their own beside their agent's name. */

@@ -1,15 +1,17 @@
 import { RevisionConflictError } from '../beads/store.ts';
+import type { City } from '../config/city.ts';
 import { GcError } from '../platform/errors.ts';
 import { displayName } from '../session/display.ts';
 import { CREATING_STALE_MS, projectLifecycle } from '../session/lifecycle-projection.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { requireResolved } from '../session/resolve.ts';
+import { type ResolveQuestion, requireResolved, UnknownSessionError } from '../session/resolve.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import { type VerbState, verbState } from '../session/verb-state.ts';
 import { actionFor, type Verb, type VerbAction } from '../session/verb-table.ts';
 import type { CityEngine } from './city-engine.ts';
-import { configuredNames } from './desired-state.ts';
+import { configuredNames, isSuspended } from './desired-state.ts';
 import type { OrderedSurvey } from './model.ts';
+import { rigHere } from './rig-here.ts';
 import { believedRunning, isAttached, type Sight, sightOf } from './session-facts.ts';
 
 /** What a name on the command line stands for now. */
@@ -21,7 +23,12 @@ export type Target =
       readonly state: VerbState;
     }
   /** Configured by name, without a record yet. */
-  | { readonly kind: 'reserved'; readonly identity: string; readonly sessionName: string };
+  | {
+      readonly kind: 'reserved';
+      readonly identity: string;
+      readonly sessionName: string;
+      readonly sight: Sight;
+    };
 
 export type Existing = Extract<Target, { kind: 'session' }>;
 
@@ -58,6 +65,7 @@ const NEEDS_CERTAINTY: ReadonlySet<Verb> = new Set<Verb>([
   'kill',
   'drain',
   'respond',
+  'interrupt',
 ]);
 
 /** @throws GcError `session-not-found` (nearest name offered), `ambiguous-session` */
@@ -68,36 +76,71 @@ export async function resolveTarget(
   survey: OrderedSurvey,
   closedToo: boolean,
 ): Promise<Target> {
-  const records = await store.list(closedToo ? 'all' : 'open');
-  const found = requireResolved({
-    token,
-    records,
-    configured: configuredNames(engine.city),
-    closedToo,
-    rig: '',
-  });
-  if (found.kind === 'reserved') return found;
+  const { city } = engine;
+  const question = { token, configured: configuredNames(city), closedToo, rig: rigHere(city) };
+  const found = await resolved(store, question);
+  const seen = (name: string): Sight => sightOf({ survey, effects: new Map() }, name);
+  if (found.kind === 'reserved') return { ...found, sight: seen(found.sessionName) };
   const { record } = found;
-  const sight: Sight = record.closed
-    ? { kind: 'absent' }
-    : sightOf({ survey, effects: new Map() }, record.sessionName);
+  const sight: Sight = record.closed ? { kind: 'absent' } : seen(record.sessionName);
   return { kind: 'session', record, sight, state: stateOf(engine, record, sight) };
+}
+
+/** A closed session is found by its id whatever is done with it: its verb then says that it is closed. */
+async function resolved(store: SessionStore, question: Omit<ResolveQuestion, 'records'>) {
+  const records = await store.list(question.closedToo ? 'all' : 'open');
+  try {
+    return requireResolved({ ...question, records });
+  } catch (error) {
+    if (!(error instanceof UnknownSessionError) || question.closedToo) throw error;
+    const record = (await store.list('closed')).find(({ id }) => id === question.token);
+    if (!record) throw error;
+    return { kind: 'session', record } as const;
+  }
 }
 
 /** What to do for a verb. @throws GcError of the refusal, with the next step; `runtime-unknown` */
 export function requireAction(target: Target, verb: Verb): VerbAction {
   if (target.kind === 'reserved') return actionFor('reserved', verb, { label: target.identity });
-  const label = displayName(target.record);
-  if (target.sight.kind === 'unknown' && NEEDS_CERTAINTY.has(verb)) {
-    throw new GcError(
-      'runtime-unknown',
-      `could not tell whether session ${label} runs: ${target.sight.reason}`,
-      {
-        next: 'try again; gc status says what is wrong with the runtime',
-      },
-    );
-  }
-  return actionFor(target.state, verb, { label });
+  if (NEEDS_CERTAINTY.has(verb)) refuseUnseenTarget(target);
+  const { record } = target;
+  return actionFor(target.state, verb, { label: displayName(record), template: record.template });
+}
+
+/**
+ * Before anything is started or ended: what could not be looked at may live, and may be somebody else's. A controller
+ * waits for a look by itself. @throws GcError `runtime-unknown`
+ */
+export function refuseUnseenTarget(target: Target): void {
+  refuseUnseen(
+    target.sight,
+    `session ${target.kind === 'session' ? displayName(target.record) : target.identity}`,
+  );
+}
+
+/** @param what as a message names it. @throws GcError `runtime-unknown` */
+export function refuseUnseen(sight: Sight, what: string): void {
+  if (sight.kind !== 'unknown') return;
+  throw new GcError('runtime-unknown', `could not tell whether ${what} runs: ${sight.reason}`, {
+    next: 'try again; gc status says what is wrong with the runtime',
+  });
+}
+
+/** Nothing brings up what the config keeps down. @throws GcError `agent-suspended`, with who can take it back */
+export function refuseSuspended(city: City, target: Target): void {
+  const template =
+    target.kind === 'session'
+      ? target.record.template
+      : city.namedSessions.find(({ identity }) => identity === target.identity)?.templateQualifiedName;
+  const agent = city.agents.find(({ qualifiedName }) => qualifiedName === template);
+  if (!agent || !isSuspended(city, agent)) return;
+  const label = target.kind === 'session' ? displayName(target.record) : target.identity;
+  const [what, next] = city.workspace.suspended
+    ? ['the city', 'gc resume']
+    : agent.suspended
+      ? [`its agent "${agent.qualifiedName}"`, `gc agent resume ${agent.qualifiedName}`]
+      : [`its rig "${agent.dir}"`, `gc rig resume ${agent.dir}`];
+  throw new GcError('agent-suspended', `session ${label} stays down: ${what} is suspended`, { next });
 }
 
 function stateOf(engine: CityEngine, record: SessionRecord, sight: Sight): VerbState {

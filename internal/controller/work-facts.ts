@@ -1,4 +1,5 @@
 import type { Bead } from '../beads/store.ts';
+import type { City } from '../config/city.ts';
 import type { SessionRecord } from '../session/record.ts';
 
 /** What the city's beads say about work: who has some, and what waits for whom. */
@@ -23,6 +24,11 @@ export interface OpenBeads {
 
 /** Where a piece of work says which agent it is for. Source: Gas City. */
 export const ROUTED_TO = 'gc.routed_to';
+
+/** The city's database is where its work is; otherwise only commands can tell. */
+export function holdsWorkBeads(city: Pick<City, 'beads'>): boolean {
+  return city.beads.provider === 'sqlite' || city.beads.provider === 'file';
+}
 
 /** Records and letters are nobody's work. */
 export const RECORD_TYPES: readonly string[] = ['session', 'message'];

@@ -46,6 +46,8 @@ export const EVENT_TYPES = [
   'session.released',
   /** A start has waited long for memory or processors of the machine. */
   'session.waits_for_room',
+  /** An account of an agent program may not work for a while: its sessions wait. */
+  'account.limited',
   /** A message to an agent waits, arrived after it had waited, ran out of time, or was given up. */
   'nudge.queued',
   'nudge.delivered',

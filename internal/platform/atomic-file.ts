@@ -10,9 +10,14 @@ export async function writeFileAtomic(path: string, content: string | Buffer, mo
   await writeAtomic(path, content, { mode, fsync: true });
 }
 
-/** The same, for places where nothing may happen in between. */
-export function writeFileAtomicSync(path: string, content: string | Buffer, mode: number): void {
-  writeAtomic.sync(path, content, { mode, fsync: true });
+/** The same, for places where nothing may happen in between. `fleeting`: it means nothing after a crash of the machine. */
+export function writeFileAtomicSync(
+  path: string,
+  content: string | Buffer,
+  mode: number,
+  lasts: 'durable' | 'fleeting' = 'durable',
+): void {
+  writeAtomic.sync(path, content, { mode, fsync: lasts === 'durable' });
 }
 
 /** Makes a folder (and its parents) that only its owner can enter; tightens it when it exists and is ours. */

@@ -8,24 +8,30 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Node takes no longer timer: it would fire at once. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
+      let timer: NodeJS.Timeout | undefined;
       const give = () => {
         clearTimeout(timer);
         reject(signal?.reason);
       };
-      const timer = setTimeout(
-        () => {
+      const arm = (leftMs: number) => {
+        const part = Math.min(Math.max(0, leftMs), LONGEST_TIMER_MS);
+        timer = setTimeout(() => {
+          if (leftMs > part) return arm(leftMs - part);
           signal?.removeEventListener('abort', give);
           resolve();
-        },
-        Math.max(0, ms),
-      );
+        }, part);
+      };
       signal?.addEventListener('abort', give, { once: true });
+      arm(ms);
     }),
 };
 

@@ -27,7 +27,7 @@ export function acquireLifetimeLock(
   const db = takePatiently(file);
   if (!db) return undefined;
   held.add(file);
-  writeFileAtomicSync(holderFile(file), `${JSON.stringify(holder)}\n`, 0o600);
+  writeFileAtomicSync(holderFile(file), `${JSON.stringify(holder)}\n`, 0o600, 'fleeting');
   return {
     file,
     release() {

@@ -26,6 +26,19 @@ export function snapshotProcesses(): ProcessTable {
   return tableOf(readProcesses());
 }
 
+let coming: Promise<ProcessTable> | undefined;
+
+/** The same look for all who ask within one turn of the event loop; it is taken after the last of them has asked. */
+export function sharedSnapshot(): Promise<ProcessTable> {
+  coming ??= new Promise((resolve) => {
+    setImmediate(() => {
+      coming = undefined;
+      resolve(snapshotProcesses());
+    });
+  });
+  return coming;
+}
+
 /** A table over given entries, for tests and for one snapshot shared by many questions. */
 export function tableOf(entries: readonly ProcessEntry[]): ProcessTable {
   const byPid = new Map(entries.map((e) => [e.pid, e]));

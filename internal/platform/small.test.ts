@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from './clock.ts';
 import { parseDuration, shortDuration } from './duration.ts';
 import { FakeClock } from './fake-clock.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
@@ -75,6 +76,30 @@ describe('FakeClock', () => {
     clock.jumpWall(3_600_000);
     expect(clock.now()).toBe(1_000 + 30 + 3_600_000);
     expect(clock.monotonic()).toBe(30);
+  });
+});
+
+describe('the system clock', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('sleeps for longer than one timer can', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    let isOver = false;
+    void systemClock.sleep(5_000_000_000).then(() => {
+      isOver = true;
+    });
+    await vi.advanceTimersByTimeAsync(4_999_999_999);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isOver).toBe(true);
+    const giveUp = new AbortController();
+    const sleeping = systemClock.sleep(5_000_000_000, giveUp.signal);
+    await vi.advanceTimersByTimeAsync(3_000_000_000);
+    giveUp.abort(new Error('enough'));
+    await expect(sleeping).rejects.toThrow('enough');
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

@@ -99,3 +99,110 @@ describe('parseApproval, framed layout', () => {
     expect(parse('Do you want to proceed?')).toBeUndefined();
   });
 });
+
+/** What a person, or a rule, would have to believe in to be led astray: a command that draws what its program draws. */
+describe('a command that looks like a question itself', () => {
+  const framed = (body: readonly string[], above: readonly string[] = []) =>
+    parse(
+      [
+        ...above,
+        '─'.repeat(60),
+        ' Bash command',
+        '',
+        ...body.map((line) => (line === '' ? '' : `   ${line}`)),
+        '',
+        ' Do you want to proceed?',
+        ' ❯ 1. Yes',
+        '   2. No',
+        '',
+        ' Esc to cancel',
+      ].join('\n'),
+    );
+
+  it.each([
+    ['a frame', ['rm -rf x', "cat <<'git status'", '─'.repeat(40), ' Bash command', '', 'git status']],
+    ['the top of another frame', ['rm -rf x', '╭──────╮', '│ ? Bash git status', 'git status']],
+    ['an answered question', ['rm -rf x', 'Do you want to proceed?', '❯ 1. Yes', '2. No', 'git status']],
+    [
+      'the older layout',
+      ['rm -rf x', '● Bash(git status)', '', 'This command requires approval', 'git status'],
+    ],
+    ['a piece of a frame before a command', ['git status', '╰ ; rm -rf x']],
+    ['a diff', ['rm -rf x', '╌'.repeat(40), 'git status']],
+  ])('by %s is shown whole, and is not known to the letter', (_, body) => {
+    const found = framed(body);
+    expect(found?.tool).toBe('Bash');
+    expect(found?.input).toContain('rm -rf x');
+    expect(found?.input).toContain('\n');
+    expect(found?.prompt).toContain('git status');
+  });
+
+  it.each([
+    ['that names its first line alone', ['● Bash(git status', '      rm -rf x)', '  ⎿  Waiting…', '']],
+    ['whose first line ends like one', ['● Bash(git status)', '      rm -rf x)', '  ⎿  Waiting…', '']],
+    ['of a reading command', ['  Reading 1 file…', '  ⎿  $ git status', '       rm -rf x', '']],
+    ['that is what the agent said', ['● Bash(git status)', '', '']],
+  ])('is not cut by a header %s', (_, above) => {
+    expect(framed(['git status', 'rm -rf x'], above)?.input).toBe('git status\nrm -rf x');
+  });
+
+  it('in the older layout goes on to the end of the header', () => {
+    expect(parse(classic('● Bash(echo (a)\n      rm x)'))?.input).toBe('echo (a)\nrm x');
+    expect(parse(classic('● Bash(echo a\n      rm x)'))?.input).toBe('echo a\nrm x');
+  });
+
+  it('and is higher than the screen is asked about without a name, and not taken for what stands in it', () => {
+    const body = Array.from({ length: 150 }, (_, line) => `touch line${line}`);
+    const found = framed([...body, '● Bash(git status)', 'This command requires approval']);
+    expect(found).toMatchObject({ tool: '', options: ['Yes', 'No'] });
+    expect(found?.prompt).toMatch(/^the beginning is no longer shown\n…\n.*\ntouch line149\n/s);
+    const said = ['● I read this:', ...body, ' Do you want to proceed?', ' ❯ 1. Yes', '   2. No'].join('\n');
+    expect(parse(said)).toBeUndefined();
+  });
+
+  const codex = (body: readonly string[], above: readonly string[] = []) =>
+    parse(
+      [
+        '• Running git status',
+        ...above,
+        '',
+        '  Would you like to run the following command?',
+        '',
+        ...body.map((line) => (line === '' ? '' : `  ${line}`)),
+        '',
+        '› 1. Yes, proceed (y)',
+        '  2. No (esc)',
+        '',
+        '  Press enter to confirm or esc to cancel',
+      ].join('\n'),
+    )?.input;
+
+  it('at Codex has its empty lines, and no heading of its own', () => {
+    expect(codex(['$ git status'])).toBe('git status');
+    expect(codex(['$ git status', '', 'rm -rf x'])).toBe('git status\n\nrm -rf x');
+    const fake = ['Would you like to run the following command?', '', '$ git status'];
+    expect(codex(['$ rm -rf x', ...fake])).toMatch(/^rm -rf x\n/);
+    expect(codex(['Reason: so', '$ git status', '', '$ rm -rf x'])).toMatch(/rm -rf x/);
+    expect(
+      codex(
+        ['$ git status'],
+        fake.map((line) => `  ${line}`),
+      ),
+    ).toContain('\n');
+  });
+
+  it('at opencode has no heading of its own', () => {
+    const lines = [
+      '△ Permission required',
+      '  # Shell command',
+      '',
+      '$ rm -rf x',
+      '△ Permission required',
+      '$ git status',
+    ];
+    const buttons = '  Allow once   Allow always   Reject';
+    const seen = parse(['done', '', ...[...lines, '', buttons, ''].map((line) => `  ┃  ${line}`)].join('\n'));
+    expect(seen).toMatchObject({ tool: 'Shell', options: ['Allow once', 'Reject'] });
+    expect(seen?.input).toMatch(/^rm -rf x\n/);
+  });
+});

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { findMenu, type Look, type Menu } from './screen.ts';
+import { codexApproval, type FoundApproval, opencodeApproval } from './approval-layouts.ts';
+import { findMenu, LOOK_BACK_LINES, type Look, type Menu } from './screen.ts';
 
 /** A permission question of an agent, read from its screen. */
 export interface Approval {
@@ -19,7 +20,12 @@ const INPUT_LIMIT_BYTES = 500;
 const CLASSIC_TRIGGER = /This command requires approval|Approve edits\?/;
 const BOX_TRIGGER = /^[\s│]*(Do you want to (?!use this API key).*\?|Allow .*\?|Apply this change\?)[\s│]*$/u;
 const RULE = /^\s*[─╌]{8,}/u;
-const BOX_TOP = /^\s*╭─+/u;
+/** What is asked for is indented within its frame: a command that draws one itself never begins in the first column. */
+const FRAME_TOP = /^(?:─{8,}|╭─+)/u;
+/** A frame within it that has nothing but itself on its line. */
+const INNER_FRAME = /^[\s│]*[╭╰][─╌]*[╮╯]?[\s│]*$/u;
+/** Around the lines that an edit changes. */
+const DIFF_EDGE = /^╌{8,}/u;
 const GEMINI_TITLE = /^\s*\?\s+(\S+)\s+(.*)$/;
 const TOOL_HEADER = /^\s*[●⏺]\s+(\w+)(?:\((.*)\))?/u;
 
@@ -27,16 +33,20 @@ const TOOL_HEADER = /^\s*[●⏺]\s+(\w+)(?:\((.*)\))?/u;
 export function parseApproval(look: Look): Approval | undefined {
   for (let at = look.lines.length - 1; at >= 0; at -= 1) {
     const line = look.lines[at] ?? '';
-    if (BOX_TRIGGER.test(line)) {
-      const boxed = boxedApproval(look, at);
-      if (boxed) return boxed;
-    }
+    const menu = BOX_TRIGGER.test(line) ? menuUnder(look, at) : undefined;
+    // What a command in the frame says further up is no question.
+    if (menu) return boxedApproval(look, at, menu);
     if (CLASSIC_TRIGGER.test(line)) return classicApproval(look, at);
   }
-  return undefined;
+  const found = codexApproval(look) ?? opencodeApproval(look);
+  return found && approvalOf(found);
 }
 
-/** Keys for an answer: `approve`, `approve_always`, `approve_accept_edits`, `deny`, a number, or an option's text. */
+function approvalOf({ tool, input, options, keys }: FoundApproval): Approval {
+  return { id: approvalId(tool, input), tool, input, prompt: promptOf(tool, input), options, keys };
+}
+
+/** Keys for an answer: `approve`, `approve_always`, `approve_accept_edits`, `deny`, an option's number from 1, or its text. */
 export function approvalKey(approval: Approval, action: string): string | undefined {
   const keyOf = (pattern: RegExp) => approval.keys[approval.options.findIndex((o) => pattern.test(o))];
   switch (action) {
@@ -48,7 +58,7 @@ export function approvalKey(approval: Approval, action: string): string | undefi
     case 'deny':
       return keyOf(/^(no|deny|reject|cancel)\b/i);
     default:
-      return approval.keys.find((key) => key === action) ?? approval.keys[approval.options.indexOf(action)];
+      return approval.keys[Number(action) - 1] ?? approval.keys[approval.options.indexOf(action)];
   }
 }
 
@@ -56,8 +66,8 @@ export function approvalKey(approval: Approval, action: string): string | undefi
 const TRIGGER_TO_MENU_LINES = 3;
 const MAX_LINES_BELOW_MENU = 6;
 
-/** The framed layout: a title, what is asked for, the question, a marked choice, key hints and nothing more. */
-function boxedApproval(look: Look, trigger: number): Approval | undefined {
+/** The marked choice of a question, with key hints below it and nothing more. */
+function menuUnder(look: Look, trigger: number): Menu | undefined {
   const menu = findMenu(look, trigger + 1);
   const first = menu?.options[0];
   const last = menu?.options.at(-1);
@@ -66,17 +76,45 @@ function boxedApproval(look: Look, trigger: number): Approval | undefined {
   if (last.index < look.visibleFrom) return undefined;
   const below = look.lines.slice(last.index + 1).filter((line) => line !== '' && !/^\s*[╰─]/u.test(line));
   if (below.length > MAX_LINES_BELOW_MENU || below.some((line) => /^[❯›]/u.test(line))) return undefined;
-  const top = look.lines.slice(0, trigger).findLastIndex((line) => RULE.test(line) || BOX_TOP.test(line));
-  if (top < 0) return undefined;
-  const box = look.lines
-    .slice(top + 1, trigger)
-    .filter((line) => !/^[\s│]*[╭╰]/u.test(line))
-    .map((line) => line.replace(/^\s*│ ?|│\s*$/gu, '').replace(/^[\s│]+|[\s│]+$/gu, ''))
-    .filter((line) => line !== '');
+  return menu;
+}
+
+/** The framed layout: a title, what is asked for, the question, a marked choice. */
+function boxedApproval(look: Look, trigger: number, menu: Menu): Approval | undefined {
+  const top = look.lines.slice(0, trigger).findLastIndex((line) => FRAME_TOP.test(line));
+  if (top < 0) return headlessApproval(look, trigger, menu);
+  const inside = look.lines.slice(top + 1, trigger);
+  const box = textIn(inside);
   const [title, ...body] = box;
   if (title === undefined) return undefined;
-  const { tool, input } = boxContent(look, top, title, body);
-  return build(tool, input, [tool, body.join('\n')], menu);
+  const edge = inside.findIndex((line) => DIFF_EDGE.test(line));
+  const { tool, input } =
+    edge > 0
+      ? { tool: title, input: textIn(inside.slice(0, edge)).slice(1).join('\n') }
+      : boxContent(look, top, title, body);
+  const approval = build(tool, input, [tool, body.join('\n')], menu);
+  return edge > 0
+    ? { ...approval, prompt: [`${tool}: ${input}`, ...textIn(inside.slice(edge))].join('\n') }
+    : approval;
+}
+
+function textIn(lines: readonly string[]): readonly string[] {
+  return lines
+    .filter((line) => !INNER_FRAME.test(line) && !DIFF_EDGE.test(line))
+    .map((line) => line.replace(/^\s*│ ?|│\s*$/gu, '').replace(/^[\s│]+|[\s│]+$/gu, ''))
+    .filter((line) => line !== '');
+}
+
+/** The frame is so high that its top cannot be seen any more: what is asked for has no name then, and is not whole. */
+function headlessApproval(look: Look, trigger: number, menu: Menu): Approval | undefined {
+  const above = look.lines.slice(0, trigger);
+  if (look.lines.length < LOOK_BACK_LINES || above.some((line) => !/^(?:$|[\s│])/u.test(line)))
+    return undefined;
+  const shown = textIn(above).join('\n');
+  return {
+    ...build('', `…\n${shown}`, ['', shown], menu),
+    prompt: `the beginning is no longer shown\n…\n${shown}`,
+  };
 }
 
 function boxContent(
@@ -97,13 +135,15 @@ function boxContent(
 
 const HEADER_LOOK_UP_LINES = 6;
 
+/** In one line: a command of several goes on in the next one, and its first is not the whole of it. */
 function announcedInput(look: Look, top: number): string {
-  const above = look.lines.slice(Math.max(0, top - HEADER_LOOK_UP_LINES), top);
-  for (const line of [...above].reverse()) {
+  for (let at = top - 1; at >= Math.max(0, top - HEADER_LOOK_UP_LINES); at -= 1) {
+    const line = look.lines[at] ?? '';
+    const next = look.lines[at + 1] ?? '';
     const shell = /^\s*⎿\s+\$ (.*)$/u.exec(line)?.[1];
-    if (shell !== undefined) return shell;
+    if (shell !== undefined) return next === '' || at + 1 === top ? shell : '';
     const header = TOOL_HEADER.exec(line);
-    if (header) return header[2] ?? '';
+    if (header) return /^\s*⎿/u.test(next) ? (header[2] ?? '') : '';
   }
   return '';
 }
@@ -113,10 +153,20 @@ function classicApproval(look: Look, trigger: number): Approval | undefined {
   const above = look.lines.slice(0, trigger);
   const at = above.findLastIndex((line) => TOOL_HEADER.test(line));
   if (at < 0 || isAnswered(look, trigger)) return undefined;
-  const header = TOOL_HEADER.exec(above[at] ?? '');
+  const line = above[at] ?? '';
+  const header = TOOL_HEADER.exec(line);
   const tool = header?.[1] ?? '';
-  const input = header?.[2] ?? indentedBlock(above.slice(at + 1));
+  const input = inputInHeader(line, above.slice(at + 1)) ?? indentedBlock(above.slice(at + 1));
   return build(tool, input, [tool, input], findMenu(look, trigger));
+}
+
+/** What stands in the parentheses, also where they end in a later line. */
+function inputInHeader(line: string, below: readonly string[]): string | undefined {
+  const first = /^[^(]*\((.*)$/.exec(line)?.[1];
+  if (first === undefined) return undefined;
+  const end = below.findIndex((each) => !/^\s+[^\s⎿│─]/u.test(each));
+  const more = below.slice(0, end < 0 ? below.length : end).map((each) => each.trim());
+  return [first, ...more].join('\n').replace(/\)$/, '');
 }
 
 /** An input box below means that the question was answered. */
@@ -145,6 +195,9 @@ function cut(text: string): string {
   return `${bytes.subarray(0, end).toString('utf8')}…`;
 }
 
+const promptOf = (tool: string, input: string): string =>
+  input === '' ? `Allow ${tool}?` : `${tool}: ${input}`;
+
 function build(
   tool: string,
   input: string,
@@ -155,7 +208,7 @@ function build(
     id: approvalId(...identity),
     tool,
     input,
-    prompt: input === '' ? `Allow ${tool}?` : `${tool}: ${input}`,
+    prompt: promptOf(tool, input),
     options: menu ? menu.options.map((option) => option.label) : DEFAULT_OPTIONS,
     keys: menu ? menu.options.map((option) => option.digit) : ['1', '2', '3'],
   };

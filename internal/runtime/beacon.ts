@@ -7,7 +7,12 @@ const PRIME_LINE = '\n\nRun `gc prime` to initialize your context.';
  * Source: Gas City startup beacon.
  */
 export function formatBeacon(city: string, agent: string, startedAt: number, prime = false): string {
-  return `[${city}] ${agent} • ${localTime(new Date(startedAt))}${prime ? PRIME_LINE : ''}`;
+  return `${beaconStart(city, agent)}${localTime(new Date(startedAt))}${prime ? PRIME_LINE : ''}`;
+}
+
+/** What every beacon of the agent begins with. */
+export function beaconStart(city: string, agent: string): string {
+  return `[${city}] ${agent} • `;
 }
 
 /** The beacon, a blank line and the rendered prompt; the beacon alone when there is no prompt. */

@@ -1,4 +1,4 @@
-import type { AgentProfile, ComposerRule } from './profiles.ts';
+import type { AgentProfile, EnclosedRule, MarkedRule } from './profiles.ts';
 import { isMenuLine, type Look, normalizeLine } from './screen.ts';
 
 /** An agent's input box as it stands on the screen. */
@@ -16,9 +16,15 @@ export interface Composer {
  * prefix. A line of a menu is never one.
  */
 export function findComposer(look: Look, profile: AgentProfile, prefix: string): Composer | undefined {
-  return profile.composer
-    ? findBoxed(look, profile, profile.composer)
-    : findPrefixed(look, profile, promptPrefix(prefix));
+  const rule = profile.composer;
+  switch (rule?.kind) {
+    case 'marked':
+      return findMarked(look, profile, rule);
+    case 'enclosed':
+      return findEnclosed(look, profile, rule);
+    case undefined:
+      return findPrefixed(look, profile, promptPrefix(prefix));
+  }
 }
 
 /** A prompt prefix as it is compared: no-break spaces are spaces, no space at the ends. `''`: none. */
@@ -38,25 +44,25 @@ export function matchesPromptPrefix(line: string, prefix: string): boolean {
   return seen.startsWith(wanted) && !isMenuLine(line);
 }
 
-function findBoxed(look: Look, profile: AgentProfile, rule: ComposerRule): Composer | undefined {
+function findMarked(look: Look, profile: AgentProfile, rule: MarkedRule): Composer | undefined {
   for (let index = look.lines.length - 1; index >= look.visibleFrom; index -= 1) {
     const line = look.lines[index] ?? '';
     const mark = rule.mark.exec(line)?.[0];
     if (mark === undefined || isMenuLine(line) || !hasRuleAbove(look, rule, index)) continue;
     const draft = draftLines(look, rule, index, mark.length);
-    const below = look.lines.slice(index + draft.length).filter((l) => l !== '').length;
+    const below = countFilled(look.lines.slice(index + draft.length));
     return below > rule.maxBelow ? undefined : describe(look, profile, index, mark.length, draft);
   }
   return undefined;
 }
 
-function hasRuleAbove(look: Look, rule: ComposerRule, index: number): boolean {
+function hasRuleAbove(look: Look, rule: MarkedRule, index: number): boolean {
   const { ruleAbove } = rule;
   if (!ruleAbove) return true;
   return look.lines.slice(Math.max(0, index - rule.ruleWithin), index).some((line) => ruleAbove.test(line));
 }
 
-function draftLines(look: Look, rule: ComposerRule, index: number, markWidth: number): string[] {
+function draftLines(look: Look, rule: MarkedRule, index: number, markWidth: number): string[] {
   const draft = [(look.lines[index] ?? '').slice(markWidth)];
   for (const line of look.lines.slice(index + 1)) {
     if (rule.end.test(line)) break;
@@ -64,6 +70,22 @@ function draftLines(look: Look, rule: ComposerRule, index: number, markWidth: nu
   }
   return draft;
 }
+
+function findEnclosed(look: Look, profile: AgentProfile, rule: EnclosedRule): Composer | undefined {
+  const bottom = look.lines.findLastIndex((line) => rule.bottom.test(line));
+  if (bottom < 0 || countFilled(look.lines.slice(bottom + 1)) > rule.maxBelow) return undefined;
+  const isOutside = (line: string) => (rule.top ? rule.top.test(line) : !rule.margin.test(line));
+  const top = look.lines.slice(0, bottom).findLastIndex(isOutside);
+  if (rule.top && top < 0) return undefined;
+  const index = Math.max(top + 1, look.visibleFrom) + rule.headLines;
+  const rows = look.lines.slice(index, bottom - rule.footLines);
+  const margin = rows[0] === undefined ? undefined : rule.margin.exec(rows[0])?.[0];
+  if (margin === undefined) return undefined;
+  const draft = rows.map((line) => line.replace(rule.margin, ''));
+  return describe(look, profile, index, margin.length, draft);
+}
+
+const countFilled = (lines: readonly string[]): number => lines.filter((line) => line !== '').length;
 
 function findPrefixed(look: Look, profile: AgentProfile, prefix: string): Composer | undefined {
   if (prefix === '') return undefined;

@@ -26,9 +26,16 @@ const CLAUDE_TRUST: DialogRule = {
 };
 const CODEX_TRUST: DialogRule = {
   id: FOLDER_TRUST,
-  needles: ['Do you trust the contents of this directory?'],
-  wanted: /^yes\b/i,
+  needles: ['Do you trust the contents of this directory?', 'Trust this folder?'],
+  wanted: /^(yes|trust and continue)\b/i,
   blindKeys: ['Enter'],
+};
+/** The hooks of its city are among them; without them it would not be told its prompt. */
+const CODEX_HOOKS: DialogRule = {
+  id: 'hook trust',
+  needles: ['Hooks need review'],
+  wanted: /^trust all\b/i,
+  blindKeys: undefined,
 };
 const GEMINI_TRUST: DialogRule = {
   id: FOLDER_TRUST,
@@ -58,12 +65,13 @@ const RATE_LIMIT: DialogRule = {
 
 const RULES: Readonly<Record<string, readonly DialogRule[]>> = {
   claude: [CLAUDE_TRUST, BYPASS, API_KEY, RATE_LIMIT],
-  codex: [CODEX_TRUST, RATE_LIMIT],
+  codex: [CODEX_TRUST, CODEX_HOOKS, RATE_LIMIT],
   gemini: [GEMINI_TRUST, RATE_LIMIT],
 };
 const ALL_RULES: readonly DialogRule[] = [
   CLAUDE_TRUST,
   CODEX_TRUST,
+  CODEX_HOOKS,
   GEMINI_TRUST,
   BYPASS,
   API_KEY,

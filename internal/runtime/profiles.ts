@@ -2,7 +2,7 @@ import { type DialogRule, dialogRulesFor } from './dialog.ts';
 
 /**
  * What the terminal algorithm knows about an agent program: data, one entry per preset kind, taken from what the
- * programs draw (Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0).
+ * programs draw (Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0, opencode 1.18.33, pi 0.73.1).
  */
 export interface AgentProfile {
   readonly kind: string;
@@ -27,7 +27,11 @@ export interface AgentProfile {
   readonly dialogs: readonly DialogRule[];
 }
 
-export interface ComposerRule {
+type ComposerRule = MarkedRule | EnclosedRule;
+
+/** A mark stands before the draft. */
+export interface MarkedRule {
+  readonly kind: 'marked';
   /** Matches the start of the input box's first line, the mark and the space behind it. */
   readonly mark: RegExp;
   /** A line like this must stand among the `ruleWithin` lines above. */
@@ -36,6 +40,21 @@ export interface ComposerRule {
   /** The first line below that is no longer a part of the draft. */
   readonly end: RegExp;
   /** More lines than this below the draft mean that it is not the input box but an earlier message. */
+  readonly maxBelow: number;
+}
+
+/** Lines enclose the draft, and no mark stands before it. */
+export interface EnclosedRule {
+  readonly kind: 'enclosed';
+  /** The line below; the last one on the screen counts. */
+  readonly bottom: RegExp;
+  /** Matches the margin of every line that belongs to it. */
+  readonly margin: RegExp;
+  /** The line above, where it is not a line without the margin. */
+  readonly top: RegExp | undefined;
+  /** Lines at its beginning and its end that are no part of the draft. */
+  readonly headLines: number;
+  readonly footLines: number;
   readonly maxBelow: number;
 }
 
@@ -66,7 +85,7 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
     ...GENERIC,
     kind: 'claude',
     submitGapMs: 500,
-    composer: { mark: /^❯(?: |$)/, ruleAbove: RULE, ruleWithin: 1, end: RULE, maxBelow: 30 },
+    composer: { kind: 'marked', mark: /^❯(?: |$)/, ruleAbove: RULE, ruleWithin: 1, end: RULE, maxBelow: 30 },
     busyStatus: [CLAUDE_STATUS, /\(.*\besc to interrupt\b.*\)$/i],
     placeholders: [/^Try "/, /^Press up to edit queued messages/],
     dialogs: dialogRulesFor('claude'),
@@ -75,7 +94,14 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
     ...GENERIC,
     kind: 'codex',
     submitGapMs: 300,
-    composer: { mark: /^›(?: |$)/, ruleAbove: undefined, ruleWithin: 0, end: /^\S|^$/, maxBelow: 4 },
+    composer: {
+      kind: 'marked',
+      mark: /^›(?: |$)/,
+      ruleAbove: undefined,
+      ruleWithin: 0,
+      end: /^\S|^$/,
+      maxBelow: 4,
+    },
     splash: [/^\s+loading$/, /[\u2800-\u28ff]{5}/],
     busyStatus: [/^[•◦]\s.*\besc to interrupt\b/i],
     placeholders: [
@@ -89,6 +115,7 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
     kind: 'gemini',
     submitGapMs: 500,
     composer: {
+      kind: 'marked',
       mark: /^ [>*!](?: {1,3}|$)/,
       ruleAbove: RULE,
       ruleWithin: 3,
@@ -98,6 +125,37 @@ const PROFILES: Readonly<Record<string, AgentProfile>> = {
     busyStatus: [/\(esc to cancel, \d+/, ...GENERIC.busyStatus],
     placeholders: [/^Type your message/],
     dialogs: dialogRulesFor('gemini'),
+  },
+  opencode: {
+    ...GENERIC,
+    kind: 'opencode',
+    submitGapMs: 500,
+    composer: {
+      kind: 'enclosed',
+      bottom: /^\s*╹▀{10,}/u,
+      margin: /^\s*┃(?: {1,2}|$)/u,
+      top: undefined,
+      headLines: 1,
+      footLines: 2,
+      maxBelow: 6,
+    },
+    busyFooter: [/^\s*[⬝■▪◼]*\s*esc (?:again to )?interrupt\b/u],
+    placeholders: [/^Ask anything…/],
+  },
+  pi: {
+    ...GENERIC,
+    kind: 'pi',
+    submitGapMs: 500,
+    composer: {
+      kind: 'enclosed',
+      bottom: RULE,
+      margin: /^/,
+      top: RULE,
+      headLines: 0,
+      footLines: 0,
+      maxBelow: 6,
+    },
+    busyStatus: [/^\s*[\u2800-\u28ff]\s\S.*\.\.\.(\s*\(.*\))?$/u],
   },
 };
 

@@ -7,7 +7,7 @@ import { profileOf } from './profiles.ts';
 import { activityOf } from './readiness.ts';
 import { type Look, lookAt } from './screen.ts';
 
-/** Screens of real programs: Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0, 100 x 30, captured in tmux 3.3a. */
+/** Screens of real programs: Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0, opencode 1.18.33, pi 0.73.1, captured in tmux 3.3a. */
 function recorded(name: string): Look {
   const text = readFileSync(new URL(`./testdata/screens/${name}.txt`, import.meta.url), 'utf8');
   const [header = '', ...lines] = text.split('\n');
@@ -19,6 +19,13 @@ function recorded(name: string): Look {
     bracketedPaste: undefined,
   });
 }
+
+/** One command in two lines, as programs draw it: nothing tells whether it has one or two itself. */
+const LONG = (endOfLine: string): string => {
+  const words =
+    'one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen';
+  return `echo ${words.replace(`${endOfLine} `, `${endOfLine}\n`)} > long.txt`;
+};
 
 const kindOf = (name: string): string => name.split('-')[0] ?? '';
 
@@ -46,6 +53,10 @@ const SCREENS: Readonly<Record<string, Expected>> = {
   'claude-cleared': { activity: 'idle', draft: '' },
   'claude-draft-20k': { activity: 'idle', draft: /^\[Pasted text #\d+ \+\d+ lines\]$/ },
   'claude-permission': { activity: 'asking', approval: 'Bash: touch permitted.txt' },
+  'claude-permission-write': {
+    activity: 'asking',
+    approval: 'Create file: ../../../wfile.txt\n1 one\n2 two',
+  },
   'claude-permission-reading': { activity: 'asking', approval: 'Bash: echo hi > f1; cat f1' },
   'claude-permission-after': { activity: 'idle', draft: '' },
   'claude-permission-denied': { activity: 'idle', draft: '' },
@@ -56,6 +67,25 @@ const SCREENS: Readonly<Record<string, Expected>> = {
   'codex-working-draft': { activity: 'busy', draft: 'y' },
   // It shows no sign of work while text streams in: only the moving text tells.
   'codex-streaming': { activity: 'idle', draft: '' },
+  'claude-permission-long': {
+    activity: 'asking',
+    approval: `Bash: ${LONG('fifteen')}\nscripted`,
+  },
+  'codex-permission': { activity: 'asking', approval: 'Shell: touch permitted.txt' },
+  'codex-permission-long': { activity: 'asking', approval: `Shell: ${LONG('fifteen')}` },
+  'opencode-permission': { activity: 'asking', approval: 'Shell: touch permitted.txt' },
+  'opencode-permission-long': { activity: 'asking', approval: `Shell: ${LONG('fourteen')}` },
+  'gemini-permission-long': { activity: 'asking', approval: `Shell: ${LONG('fourteen')}` },
+  'opencode-done': { activity: 'idle', draft: '' },
+  'opencode-busy': { activity: 'busy', draft: '' },
+  'opencode-busy-draft': { activity: 'busy', draft: 'a draft\nof two' },
+  'opencode-draft-lines': { activity: 'idle', draft: 'a draft\nof two' },
+  'pi-done': { activity: 'idle', draft: '' },
+  'pi-busy': { activity: 'busy', draft: '' },
+  'pi-busy-draft': { activity: 'busy', draft: 'a draft\nof two' },
+  'pi-draft-lines': { activity: 'idle', draft: 'a draft\nof two' },
+  'codex-folder-access': { activity: 'asking', dialog: 'folder trust', keys: ['Enter'] },
+  'codex-hooks-review': { activity: 'asking', dialog: 'hook trust', keys: ['Down'] },
   'gemini-trust': { activity: 'asking', dialog: 'folder trust', keys: ['Enter'] },
   'gemini-ready': { activity: 'idle', draft: '' },
   'gemini-draft': { activity: 'idle', draft: 'RUN: touch permitted.txt' },

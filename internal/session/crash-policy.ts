@@ -65,7 +65,7 @@ export const MAX_QUARANTINE_MS = 3_600_000;
 export const USAGE_LIMIT_WAIT_MS = 1_800_000;
 const MAX_USAGE_LIMIT_WAIT_MS = 86_400_000;
 /** Programs round the end of a limit down to the minute. */
-const USAGE_LIMIT_MARGIN_MS = 60_000;
+export const USAGE_LIMIT_MARGIN_MS = 60_000;
 /** Kept for people to see where no limit needs them. */
 const STRIKES_KEPT_WITHOUT_LIMIT = 20;
 const MAX_LEVEL = 64;

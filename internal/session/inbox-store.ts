@@ -15,6 +15,7 @@ import {
   typing,
 } from './inbox.ts';
 import { outcomeEvent } from './inbox-events.ts';
+import { staleWaitNudge } from './waits.ts';
 
 /** Told outcomes are forgotten after this; what nobody was told stays longer. Source: Gas City keeps the dead 1 h. */
 const TOLD_KEPT_MS = 3_600_000;
@@ -135,7 +136,7 @@ export class InboxStore {
    * Hands everything that is queued to the agent's own hook, in order. What somebody waits to type is taken out of his
    * hands, what is being typed stays there.
    */
-  take(sessionName: string, sessionId: string, owner: string): Promise<readonly NudgeRow[]> {
+  take(sessionName: string, sessionId: string, owner: string, epoch?: number): Promise<readonly NudgeRow[]> {
     return this.#db.transaction((tx) => {
       const { now } = tx;
       const taken: NudgeRow[] = [];
@@ -143,10 +144,11 @@ export class InboxStore {
       for (const row of this.#table.waiting(sessionName, TAKEN_LIMIT)) {
         if (row.state === 'typed') continue;
         const isBound = row.boundSessionId !== '' && row.boundSessionId !== sessionId;
-        if (isBound || row.expiresMs <= now) {
-          const patch = isBound
-            ? buried(now, `it was for session ${row.boundSessionId}, which is gone`)
-            : expiry(row, now);
+        const stale = isBound
+          ? `it was for session ${row.boundSessionId}, which is gone`
+          : staleWaitNudge(row, epoch);
+        if (stale !== undefined || row.expiresMs <= now) {
+          const patch = stale === undefined ? expiry(row, now) : buried(now, stale);
           this.#write(tx, row, patch, false);
           continue;
         }

@@ -8,7 +8,16 @@ import type { NudgeRow } from '../beads/sqlite/inbox-table.ts';
 import { FakeClock } from '../platform/fake-clock.ts';
 import { seededIds } from '../platform/ids.ts';
 import type { NudgeOutcome } from '../runtime/provider.ts';
-import { LEASE_MS, MAX_FAILURES, NUDGE_TTL_MS, putBack, resolved, settled, UNCERTAIN } from './inbox.ts';
+import {
+  LEASE_MS,
+  MAX_FAILURES,
+  NUDGE_TTL_MS,
+  putBack,
+  resolved,
+  settled,
+  typeableText,
+  UNCERTAIN,
+} from './inbox.ts';
 import { InboxStore } from './inbox-store.ts';
 
 let dir: string;
@@ -51,6 +60,34 @@ async function given(owner = 'me'): Promise<NudgeRow> {
   return turn.row;
 }
 const types = async () => (await db.events.list({})).map((event) => event.type);
+
+describe('the text of a message', () => {
+  it('holds no key that a program would obey, whatever was sent', async () => {
+    const piece = fc.constantFrom(
+      '\x1b[20',
+      '\x1b[201~',
+      '1~',
+      '\x03',
+      '\x1b',
+      '\r',
+      '\x9b',
+      '\n',
+      '\t',
+      'a',
+      'ü漢😀',
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(piece, fc.string())), (pieces) => {
+        const text = typeableText(pieces.join(''));
+        expect(text).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/);
+        expect(typeableText(text)).toBe(text);
+      }),
+    );
+    expect(typeableText('one\r\n\ttwo \x1b[31mred\x1b[0m 漢😀\n')).toBe('one\n\ttwo red 漢😀\n');
+    const { row } = await store.enqueue(message('n1', { message: 'a\x1b[20\x1b[201~1~\x03b' }));
+    expect(row.message).toBe('a1~b');
+  });
+});
 
 describe('one message', () => {
   it('is known once by its id, whatever is repeated', async () => {
@@ -117,6 +154,13 @@ describe('one message', () => {
     const busy = await given();
     await settle(busy, { kind: 'busy', detail: 'runs a command' });
     expect((await store.next('mayor', asking('me', { isQuiet: true }))).kind).toBe('deliver');
+  });
+
+  it('does not wait longer because the clock was set back while nobody was there to see it', async () => {
+    await store.enqueue(message('n1'));
+    await settle(await given(), { kind: 'busy', detail: 'runs a command' });
+    clock.jumpWall(-3_600_000);
+    expect((await store.next('mayor', asking('me'))).kind).toBe('deliver');
   });
 
   it('is given up after so many tries that went wrong, and told', async () => {

@@ -1,7 +1,9 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { NewNudgeRow, NudgeDelivery, NudgePatch, NudgeRow } from '../beads/sqlite/inbox-table.ts';
 import { unreachable } from '../platform/errors.ts';
 import type { NudgeOutcome } from '../runtime/provider.ts';
 import type { NudgeEvidence } from './inbox-evidence.ts';
+import { staleWaitNudge } from './waits.ts';
 
 /** A message that nobody could be given within this is given up. Source: Gas City. */
 export const NUDGE_TTL_MS = 24 * 3_600_000;
@@ -41,6 +43,17 @@ export interface NewNudge {
   readonly ttlMs?: number;
 }
 
+/**
+ * What can be typed to an agent: to a program in a terminal a control character is a key, Ctrl-C and Escape among them.
+ * Tabs and line ends stay; of a log's colours nothing is left.
+ */
+export function typeableText(text: string): string {
+  return stripVTControlCharacters(text)
+    .replace(/\r\n?/g, '\n')
+    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, '');
+}
+
+/** Whatever its text, it is kept as it will be typed, so that what is seen of it later can be compared with it. */
 export function newNudge(request: NewNudge, now: number): NewNudgeRow {
   return {
     id: request.id,
@@ -51,7 +64,7 @@ export function newNudge(request: NewNudge, now: number): NewNudgeRow {
     sender: request.sender,
     source: request.source ?? 'session',
     delivery: request.delivery,
-    message: request.message,
+    message: typeableText(request.message),
     state: 'queued',
     attempts: 0,
     failures: 0,
@@ -75,6 +88,8 @@ export interface Asking {
   readonly owner: string;
   /** The record that has the name now. */
   readonly sessionId: string;
+  /** The conversation that it has now. */
+  readonly epoch?: number;
   /** Whether an owner is proven dead. */
   readonly isGone: (owner: string) => boolean;
   /** The agent has just fallen silent: a pause for being busy is over. */
@@ -121,8 +136,12 @@ export function nextTurn(waiting: Waiting, asking: Asking): Turn {
       patch: buried(now, `it was for session ${row.boundSessionId}, which is gone`),
     };
   }
+  const stale = staleWaitNudge(row, asking.epoch);
+  if (stale !== undefined) return { kind: 'again', row, patch: buried(now, stale) };
   if (row.expiresMs <= now) return { kind: 'again', row, patch: expiry(row, now) };
-  const isPaused = row.deliverAfterMs > now && !(asking.isQuiet && row.failures === 0);
+  // No pause is longer: one that ends later was written before the clock was set back.
+  const isPause = row.deliverAfterMs > now && row.deliverAfterMs - now <= MAX_BUSY_PAUSE_MS;
+  const isPaused = isPause && !(asking.isQuiet && row.failures === 0);
   if (isPaused) return { kind: 'wait', until: row.deliverAfterMs };
   const counted = { attempts: row.attempts + 1, lastAttemptMs: now };
   return { kind: 'deliver', row, patch: { ...leased(row, asking), ...counted, state: 'leased' } };

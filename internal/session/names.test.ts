@@ -9,6 +9,7 @@ import {
   checkExplicitName,
   isSessionName,
   type NameQuestion,
+  plainTitle,
   qualifiedAlias,
   sessionNameConflict,
 } from './names.ts';
@@ -32,6 +33,17 @@ describe('the syntax of names', () => {
     expect(() => checkExplicitName('s-1')).toThrow(/given automatically/);
     for (const word of ['status', 'drain', 'poll'])
       expect(() => checkExplicitName(word)).toThrow(/command line/);
+  });
+
+  it('keeps titles on one line, without what steers a terminal', () => {
+    expect(plainTitle('  a\tb\r\n c\u001b[31m\u2028d\u0000 ')).toBe('a b c [31m d');
+    expect(plainTitle('Grüße, 世界 👩‍💻')).toBe('Grüße, 世界 👩‍💻');
+    expect(plainTitle(' \n\u0007 ')).toBe('');
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (any) => {
+        expect(plainTitle(any)).not.toMatch(/[\p{Cc}\n\u2028]|^\s|\s$/u);
+      }),
+    );
   });
 
   it('accepts and refuses aliases', () => {

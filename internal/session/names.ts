@@ -8,7 +8,7 @@ const SESSION_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_-]*$/;
 const ALIAS = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*(?:\/[a-zA-Z0-9][a-zA-Z0-9_.-]*)*$/;
 /** Automatic names begin so. */
 const RESERVED_PREFIX = 's-';
-const BEAD_ID = /^gc-[0-9]+$/;
+const BEAD_ID = /^gc-s?[0-9]+$/;
 /** Words that stand where a session's name can stand, as in `gc nudge status`. */
 export const RESERVED_WORDS: readonly string[] = ['status', 'drain', 'poll'];
 /** The mailbox of people. */
@@ -34,6 +34,11 @@ export function checkAlias(alias: string): void {
     : lengthProblem(alias) || prefixProblem(alias) || wordProblem(alias) || aliasProblem(alias);
   if (problem)
     throw new GcError('invalid-session-alias', `invalid session alias ${shown(alias)}: ${problem}`);
+}
+
+/** A title on one line: it is printed in tables and at terminals, whoever wrote it. */
+export function plainTitle(title: string): string {
+  return title.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
 const shown = (name: string): string => JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);

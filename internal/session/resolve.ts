@@ -52,8 +52,12 @@ export function resolveSession(question: ResolveQuestion): Resolution {
   return (question.closedToo ? resolveClosed(question) : undefined) ?? notFound(question, candidates);
 }
 
+/** Says that an agent is meant, where one can be. Source: Gas City. */
+const TEMPLATE_PREFIX = 'template:';
+
 /** The same for callers that need exactly one. @throws GcError `session-not-found`, `ambiguous-session` */
 export function requireResolved(question: ResolveQuestion): Candidate {
+  if (question.token.startsWith(TEMPLATE_PREFIX)) throw agentMeant(question.token);
   const resolution = resolveSession(question);
   switch (resolution.kind) {
     case 'ambiguous':
@@ -156,6 +160,15 @@ function notFound(question: ResolveQuestion, candidates: readonly Candidate[]): 
   );
   const aliases = candidates.flatMap((candidate) => present([aliasOf(candidate)]));
   return { kind: 'none', suggestions: nearestNames(question.token, [...names, ...aliases]) };
+}
+
+function agentMeant(token: string): GcError {
+  const agent = token.slice(TEMPLATE_PREFIX.length);
+  return new GcError(
+    'session-not-found',
+    `session not found: ${JSON.stringify(token.slice(0, 80))} names an agent, and a session is meant here`,
+    { next: `gc session list --template ${agent}, or gc session new ${agent}` },
+  );
 }
 
 export class UnknownSessionError extends GcError {

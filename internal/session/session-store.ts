@@ -1,6 +1,7 @@
 import type { CityDatabase, CityTransaction } from '../beads/sqlite/city-database.ts';
 import type { Bead } from '../beads/store.ts';
 import type { NewEvent } from '../events/event.ts';
+import { CONTROLLER_ACTOR } from '../events/event-types.ts';
 import { GcError } from '../platform/errors.ts';
 import type { SessionDecision } from './decision-log.ts';
 import {
@@ -23,6 +24,7 @@ import {
 import { UnknownSessionError } from './resolve.ts';
 import { releaseHolds, releaseNamedIdentifiers } from './start-transitions.ts';
 import { close as closePatch, type MetadataPatch } from './transitions.ts';
+import { WaitTable } from './wait-table.ts';
 
 /** What is committed together with a change of a record: seen by nobody unless the change is. */
 export interface Effects {
@@ -36,6 +38,8 @@ export interface ApplyOptions extends Effects {
   readonly title?: string;
   /** Names that the configuration gives away: checked when the patch changes a name. */
   readonly configured?: readonly ConfiguredName[];
+  /** Its waits are cancelled with it, for this reason. */
+  readonly endsWaits?: string;
 }
 
 export interface CreateOptions {
@@ -46,10 +50,12 @@ export interface CreateOptions {
 /** The sessions of a city: typed records over its database. Every change is one transaction with its events and reasons. */
 export class SessionStore {
   readonly #database: CityDatabase;
+  readonly #waits: WaitTable;
   #open: { readonly marker: string; readonly records: readonly SessionRecord[] } | undefined;
 
   constructor(database: CityDatabase) {
     this.#database = database;
+    this.#waits = new WaitTable(database);
   }
 
   /** Newest first. While nothing changed, the open ones cost no table read. */
@@ -108,6 +114,7 @@ export class SessionStore {
         },
         options.expectedRevision,
       );
+      if (options.endsWaits !== undefined) this.#endWaits(tx, id, options.endsWaits, options);
       commitEffects(tx, id, options);
       return toSessionRecord(changed);
     });
@@ -121,6 +128,7 @@ export class SessionStore {
       const released = before.namedIdentity === '' ? {} : releaseNamedIdentifiers();
       const patch = { ...closePatch(reason, tx.now), ...releaseHolds(), ...released };
       const closed = tx.beads.close(id, { ...patch, ...histories(before, patch) });
+      this.#endWaits(tx, id, 'its session is closed', effects);
       commitEffects(tx, id, effects);
       return toSessionRecord(closed);
     });
@@ -143,6 +151,10 @@ export class SessionStore {
       commitEffects(tx, id, effects);
       return toSessionRecord(opened);
     });
+  }
+
+  #endWaits(tx: CityTransaction, id: string, why: string, { events }: Effects): void {
+    this.#waits.endAll({ tx, actor: events?.[0]?.actor ?? CONTROLLER_ACTOR }, id, 'canceled', why);
   }
 
   #read(which: 'open' | 'closed' | 'all'): readonly SessionRecord[] {

@@ -63,6 +63,25 @@ export function confirmStarted(now: number): MetadataPatch {
   };
 }
 
+/**
+ * A person's reset of a session that is down: its next life begins a new conversation, and no strike keeps that life from
+ * coming. What holds it down stays. Source: Gas City's restart request, without taking a start back that was asked for.
+ */
+export function resetAtRest(state: string, sleepReason: string): MetadataPatch {
+  return {
+    started_config_hash: '',
+    restart_requested: '',
+    continuation_reset_pending: 'true',
+    ...clearExpiredQuarantine(sleepReason),
+    ...(state === 'quarantined' ? { state: 'asleep' } : {}),
+  };
+}
+
+/** Source: Gas City: a pin keeps a session up while nothing holds it down; it takes no hold away. */
+export function pinned(isPinned: boolean): MetadataPatch {
+  return { pin_awake: isPinned ? 'true' : '' };
+}
+
 export interface StartedFingerprints {
   readonly coreHash: string;
   readonly liveHash: string;

@@ -1,12 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { afterDeath, CLEAR, crashPatch } from './crash-policy.ts';
+import { afterDeath, CLEAR, cleared, crashPatch } from './crash-policy.ts';
 import { type LifecycleInput, projectLifecycle } from './lifecycle-projection.ts';
 import type { SessionRecord } from './record.ts';
 import { holdForUser, wakeByPerson } from './start-transitions.ts';
 import { NOW, patched, record } from './testing/records.ts';
-import { archive, clearExpiredHold, requestWake, sleep } from './transitions.ts';
+import {
+  archive,
+  clearExpiredHold,
+  type MetadataPatch,
+  pinned,
+  reactivate,
+  requestWake,
+  resetAtRest,
+  sleep,
+} from './transitions.ts';
 import { VERB_STATES, type VerbState, verbState } from './verb-state.ts';
-import { actionFor, EXITS, VERB_TABLE, VERBS } from './verb-table.ts';
+import { actionFor, EXITS, VERB_TABLE, VERBS, type Verb } from './verb-table.ts';
 
 const MINUTE_MS = 60_000;
 const CENTURY_MS = 101 * 366 * 86_400_000;
@@ -87,6 +96,14 @@ const SITUATIONS: Readonly<Record<Exclude<VerbState, 'reserved'>, Situation>> = 
   foreign: { record: patched(asleep, { state: 'from-the-future' }), facts: {} },
 };
 
+describe('what to do instead', () => {
+  it('of a closed session is another one of its agent', () => {
+    expect(() => actionFor('closed', 'wake', { label: 'a', template: 'proj/worker' })).toThrow(
+      expect.objectContaining({ next: 'gc session new proj/worker' }),
+    );
+  });
+});
+
 describe('the states that verbs see', () => {
   for (const [name, situation] of Object.entries(SITUATIONS)) {
     it(`knows ${name}`, () => expect(stateOf(situation)).toBe(name));
@@ -166,6 +183,19 @@ describe('the verb table', () => {
   });
 });
 
+function patchOf(verb: Verb, before: SessionRecord): MetadataPatch {
+  switch (verb) {
+    case 'wake':
+      return wakeByPerson(before, false);
+    case 'reset':
+      return { ...resetAtRest(before.state, before.sleepReason), ...crashPatch(cleared()) };
+    case 'pin':
+      return pinned(true);
+    default:
+      throw new Error(`${verb} is no exit`);
+  }
+}
+
 /** What each kind of exit does to the situation, with the product's own patches. */
 function takeExit(
   state: VerbState,
@@ -175,15 +205,21 @@ function takeExit(
   const before = situation.record;
   switch (exit.by) {
     case 'verb': {
-      actionFor(state, exit.verb, { label: 'a' });
-      const woken = wakeByPerson(before, false);
-      return { at: NOW, facts: situation.facts, record: patched(before, woken) };
+      const action = actionFor(state, exit.verb, { label: 'a' });
+      const back = action === 'reactivate-and-start' ? reactivate(true) : {};
+      const done = { ...back, ...patchOf(exit.verb, before) };
+      return { at: NOW, facts: situation.facts, record: patched(before, done) };
     }
     case 'time': {
       const at = NOW + CENTURY_MS;
-      const patch =
-        exit.key === 'held_until' ? { ...clearExpiredHold(before.sleepReason), state: 'asleep' } : {};
-      return { at, facts: situation.facts, record: patched(before, patch) };
+      // A person's hold has no end worth a name: one that ends is written without the state of a person's.
+      const held = patched(before, { state: 'asleep' });
+      const patch = exit.key === 'held_until' ? clearExpiredHold(before.sleepReason) : {};
+      return {
+        at,
+        facts: situation.facts,
+        record: patched(exit.key === 'held_until' ? held : before, patch),
+      };
     }
     case 'event':
       return { at: NOW, facts: {}, record: patched(before, { wait_hold: '', sleep_intent: '' }) };

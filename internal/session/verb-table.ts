@@ -1,4 +1,4 @@
-import { GcError } from '../platform/errors.ts';
+import { type Refusal, refusalError } from './verb-refusals.ts';
 import type { VerbState } from './verb-state.ts';
 
 /** What a person can ask of one session. */
@@ -20,7 +20,10 @@ export type Verb =
   | 'restart'
   | 'close'
   | 'rename'
-  | 'respond';
+  | 'respond'
+  | 'interrupt'
+  | 'prune'
+  | 'wait';
 
 export const VERBS: readonly Verb[] = [
   'attach',
@@ -41,6 +44,9 @@ export const VERBS: readonly Verb[] = [
   'close',
   'rename',
   'respond',
+  'interrupt',
+  'prune',
+  'wait',
 ];
 
 /** What is done for a verb. */
@@ -74,25 +80,6 @@ export type VerbRule =
   | { readonly kind: 'do'; readonly action: VerbAction }
   | { readonly kind: 'refuse'; readonly refusal: Refusal };
 
-/** Why a verb is refused in a state: the kind of error, in the words of Gas City where it has them. */
-export type Refusal =
-  | 'not-active'
-  | 'starting'
-  | 'closed'
-  | 'closing'
-  | 'archived'
-  | 'held'
-  | 'waiting'
-  | 'backing-off'
-  | 'quarantined'
-  | 'usage-limit'
-  | 'missing-config'
-  | 'identity-conflict'
-  | 'duplicate'
-  | 'no-record'
-  | 'no-pending'
-  | 'foreign-state';
-
 const act = (action: VerbAction): VerbRule => ({ kind: 'do', action });
 const no = (refusal: Refusal): VerbRule => ({ kind: 'refuse', refusal });
 
@@ -118,12 +105,16 @@ const DOWN: Row = {
   close: act('close-record'),
   rename: act('write-record'),
   respond: no('no-pending'),
+  interrupt: no('not-active'),
+  prune: act('nothing'),
+  wait: act('write-record'),
 };
 
 /** Down, and staying so until the reason is gone: what needs the agent is refused with that reason. */
 function blockedBy(refusal: Refusal, changes: Partial<Row> = {}): Row {
   const refused = no(refusal);
-  return { ...DOWN, attach: refused, submit: refused, nudge: refused, peek: refused, ...changes };
+  const needAgent = { attach: refused, submit: refused, nudge: refused, peek: refused, interrupt: refused };
+  return { ...DOWN, ...needAgent, ...changes };
 }
 
 const RUNNING: Row = {
@@ -138,7 +129,18 @@ const RUNNING: Row = {
   undrain: act('cancel-drain'),
   restart: act('write-record'),
   respond: act('use-runtime'),
+  interrupt: act('use-runtime'),
 };
+
+/** Nothing can be asked of it any more, but to be read. */
+function finalBy(refusal: Refusal): Row {
+  const refused = no(refusal);
+  const over = { wake: refused, suspend: refused, pin: refused, reset: refused, wait: refused };
+  return { ...blockedBy(refusal), ...over, 'drain-ack': refused };
+}
+
+/** What a prune closes when it has been suspended for long enough, whatever else keeps it down. */
+const PRUNED: Partial<Row> = { prune: act('close-record') };
 
 /** Every state, every verb. */
 export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
@@ -153,10 +155,12 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
     wake: act('materialize'),
     suspend: act('materialize'),
     pin: act('materialize'),
-    unpin: act('nothing'),
-    reset: act('materialize'),
+    unpin: no('no-record'),
+    reset: no('no-record'),
     close: no('no-record'),
     rename: no('no-record'),
+    interrupt: no('no-record'),
+    wait: no('no-record'),
   },
   creating: {
     ...DOWN,
@@ -167,21 +171,27 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
     kill: act('stop-runtime'),
     drain: no('starting'),
     restart: act('write-record'),
+    interrupt: no('starting'),
   },
   running: RUNNING,
   draining: { ...RUNNING, wake: act('cancel-drain'), submit: act('cancel-drain') },
   asleep: DOWN,
-  suspended: blockedBy('held', { suspend: act('nothing') }),
+  suspended: blockedBy('held', { suspend: act('nothing'), ...PRUNED }),
   'wait-hold': blockedBy('waiting', { attach: act('start-then-use'), submit: act('start-then-use') }),
   'backing-off': blockedBy('backing-off'),
   quarantined: blockedBy('quarantined'),
   'usage-limit': blockedBy('usage-limit'),
-  'missing-config': blockedBy('missing-config', { wake: no('missing-config'), reset: no('missing-config') }),
+  'missing-config': blockedBy('missing-config', {
+    wake: no('missing-config'),
+    reset: no('missing-config'),
+    ...PRUNED,
+  }),
   'identity-conflict': blockedBy('identity-conflict', {
     wake: no('identity-conflict'),
     reset: no('identity-conflict'),
+    ...PRUNED,
   }),
-  duplicate: blockedBy('duplicate', { wake: no('duplicate'), reset: no('duplicate') }),
+  duplicate: blockedBy('duplicate', { wake: no('duplicate'), reset: no('duplicate'), ...PRUNED }),
   'archived-eligible': {
     ...DOWN,
     attach: act('reactivate-and-start'),
@@ -190,42 +200,16 @@ export const VERB_TABLE: Readonly<Record<VerbState, Row>> = {
     reset: act('reactivate-and-start'),
     pin: act('reactivate-and-start'),
   },
-  archived: blockedBy('archived', {
-    'drain-ack': no('archived'),
-    wake: no('archived'),
-    suspend: no('archived'),
-    pin: no('archived'),
-    reset: no('archived'),
-  }),
-  closing: {
-    ...blockedBy('closing'),
-    'drain-ack': no('closing'),
-    wake: no('closing'),
-    suspend: no('closing'),
-    pin: no('closing'),
-    unpin: no('closing'),
-    reset: no('closing'),
-    close: act('nothing'),
-  },
+  archived: finalBy('archived'),
+  closing: { ...finalBy('closing'), unpin: no('closing'), close: act('nothing') },
   closed: {
-    ...blockedBy('closed'),
-    'drain-ack': no('closed'),
-    wake: no('closed'),
-    suspend: no('closed'),
-    pin: no('closed'),
+    ...finalBy('closed'),
     unpin: no('closed'),
-    reset: no('closed'),
     close: act('nothing'),
     rename: no('closed'),
     kill: no('closed'),
   },
-  foreign: {
-    ...blockedBy('foreign-state'),
-    'drain-ack': no('foreign-state'),
-    wake: no('foreign-state'),
-    suspend: no('foreign-state'),
-    reset: no('foreign-state'),
-  },
+  foreign: { ...finalBy('foreign-state'), unpin: no('foreign-state') },
 };
 
 /** A way out of a state in which a session cannot run. */
@@ -248,103 +232,38 @@ export const EXITS: Readonly<Partial<Record<VerbState, readonly Exit[]>>> = {
   ],
   'backing-off': [
     { by: 'verb', verb: 'wake' },
+    { by: 'verb', verb: 'reset' },
     { by: 'time', key: 'next try' },
   ],
   quarantined: [
     { by: 'verb', verb: 'wake' },
+    { by: 'verb', verb: 'reset' },
     { by: 'time', key: 'quarantined_until' },
   ],
   'usage-limit': [
     { by: 'verb', verb: 'wake' },
+    { by: 'verb', verb: 'reset' },
     { by: 'time', key: 'next try' },
   ],
   'missing-config': [{ by: 'event', what: 'the template is in the city file again' }],
   'identity-conflict': [{ by: 'event', what: 'the session that sits on the name is closed or renamed' }],
   duplicate: [{ by: 'event', what: 'the other record of this identity is gone' }],
-  'archived-eligible': [{ by: 'verb', verb: 'wake' }],
+  'archived-eligible': [
+    { by: 'verb', verb: 'wake' },
+    { by: 'verb', verb: 'reset' },
+    { by: 'verb', verb: 'pin' },
+  ],
 };
+
+/** How messages name a session, and the agent of which another one can be made. */
+export interface Addressed {
+  readonly label: string;
+  readonly template?: string;
+}
 
 /** What `verb` does in `state`. @throws GcError of the refusal, with the next step */
-export function actionFor(state: VerbState, verb: Verb, session: { readonly label: string }): VerbAction {
+export function actionFor(state: VerbState, verb: Verb, session: Addressed): VerbAction {
   const rule = VERB_TABLE[state][verb];
   if (rule.kind === 'do') return rule.action;
-  throw refusalError(rule.refusal, session.label);
-}
-
-interface Wording {
-  readonly code: string;
-  says(label: string): string;
-  next?(label: string): string;
-}
-
-const wake = (label: string): string => `gc session wake ${label}`;
-const explain = (label: string): string => `gc explain ${label}`;
-
-const WORDING: Readonly<Record<Refusal, Wording>> = {
-  'not-active': { code: 'session-not-active', says: (l) => `session ${l} is not active`, next: wake },
-  starting: {
-    code: 'session-not-active',
-    says: (l) => `session ${l} is not active yet: it is being started`,
-    next: explain,
-  },
-  closed: { code: 'session-closed', says: (l) => `session ${l} is closed`, next: () => 'gc session new' },
-  closing: { code: 'session-closed', says: (l) => `session ${l} is closing`, next: () => 'gc session list' },
-  archived: {
-    code: 'session-archived',
-    says: (l) => `session ${l} is archived`,
-    next: () => 'gc session list --state all',
-  },
-  held: { code: 'session-not-active', says: (l) => `session ${l} is not active: suspended`, next: wake },
-  waiting: {
-    code: 'session-not-active',
-    says: (l) => `session ${l} is not active: it sleeps until its wait is over`,
-    next: wake,
-  },
-  'backing-off': {
-    code: 'session-not-active',
-    says: (l) => `session ${l} is not active: it ended and is tried again soon`,
-    next: explain,
-  },
-  quarantined: {
-    code: 'session-not-active',
-    says: (l) => `session ${l} is not active: quarantined after ending too often`,
-    next: explain,
-  },
-  'usage-limit': {
-    code: 'session-not-active',
-    says: (l) => `session ${l} is not active: its account reached a usage limit`,
-    next: wake,
-  },
-  'missing-config': {
-    code: 'session-missing-config',
-    says: (l) => `session ${l} has no agent in the city file any more`,
-    next: (l) => `add the agent again, or gc session close ${l}`,
-  },
-  'identity-conflict': {
-    code: 'session-name-exists',
-    says: (l) => `another session holds the name of ${l}`,
-    next: () => 'gc session list',
-  },
-  duplicate: {
-    code: 'session-duplicate',
-    says: (l) => `session ${l} is a duplicate of another record`,
-    next: (l) => `gc session close ${l}`,
-  },
-  'no-record': { code: 'session-not-active', says: (l) => `session ${l} has never been started`, next: wake },
-  'no-pending': {
-    code: 'session-no-pending',
-    says: () => 'session has no pending interaction',
-    next: () => 'gc session list',
-  },
-  'foreign-state': {
-    code: 'session-foreign-state',
-    says: (l) => `session ${l} is in a state that this version of gc does not know`,
-    next: () => 'use the newer gc that wrote it',
-  },
-};
-
-function refusalError(refusal: Refusal, label: string): GcError {
-  const wording = WORDING[refusal];
-  const next = wording.next?.(label);
-  return new GcError(wording.code, wording.says(label), next === undefined ? {} : { next });
+  throw refusalError(rule.refusal, session.label, session.template);
 }

@@ -1,11 +1,11 @@
 import { realpathSync } from 'node:fs';
 import { beadJson } from '../../../internal/beads/bead-json.ts';
-import type { CityDatabase } from '../../../internal/beads/sqlite/city-database.ts';
-import { type WorkChange, WorkStore } from '../../../internal/beads/sqlite/work-store.ts';
+import { leftBehind } from '../../../internal/beads/open-work.ts';
 import type { Bead } from '../../../internal/beads/store.ts';
+import { type WorkChange, WorkStore } from '../../../internal/beads/work-store.ts';
 import { commandActor } from '../../../internal/events/event-types.ts';
 import { SESSION_BEAD_TYPE } from '../../../internal/session/record.ts';
-import { withCityStore } from '../city/city-store.ts';
+import { type CityStore, withCityStore } from '../city/city-store.ts';
 import type { Input } from '../cli/input.ts';
 import type { Context } from '../context.ts';
 import { concernsController, pokeController } from './poke.ts';
@@ -18,28 +18,31 @@ export class Desk {
   readonly input: Input;
   readonly actor: string;
   readonly work: WorkStore;
-  readonly #root: string;
-  readonly #city: CityDatabase;
+  readonly #store: CityStore;
 
-  constructor(context: Context, input: Input, root: string, city: CityDatabase) {
+  constructor(context: Context, input: Input, store: CityStore) {
     this.context = context;
     this.input = input;
-    this.#root = root;
-    this.#city = city;
+    this.#store = store;
     this.actor = input.text('actor') || context.env['BEADS_ACTOR'] || commandActor(context.env);
-    this.work = new WorkStore(city, { actor: this.actor, recordTypes: new Set([SESSION_BEAD_TYPE]) });
+    this.work = new WorkStore(store.work, { actor: this.actor, recordTypes: new Set([SESSION_BEAD_TYPE]) });
   }
 
   async scope(): Promise<Scope> {
     const { context, input } = this;
     const rigOption = input.text('rig');
     const allRigs = input.flag('all-rigs');
-    return chooseScope(await readPrefixes(context, this.#root, this.#city), {
-      rigOption,
-      allRigs,
-      envRig: context.env['GC_RIG'],
-      cwd: realOr(context.cwd),
-    });
+    const { root, db, work } = this.#store;
+    const prefixes = await readPrefixes(context, root, db);
+    return chooseScope(
+      { ...prefixes, city: work.cityPrefix ?? prefixes.city },
+      {
+        rigOption,
+        allRigs,
+        envRig: context.env['GC_RIG'],
+        cwd: realOr(context.cwd),
+      },
+    );
   }
 
   json(data: unknown): void {
@@ -52,9 +55,17 @@ export class Desk {
     else this.context.out.write(beads.map(text).join(''));
   }
 
+  /** To a person, after the work was moved to another store: what the old one still holds. */
+  async sayWhatIsElsewhere(): Promise<void> {
+    const { json, err, env } = this.context;
+    if (json || env['GC_SESSION_NAME']) return;
+    const left = await leftBehind(this.#store.db);
+    if (left !== undefined) err.write(`gc: ${left}\n`);
+  }
+
   /** Wakes the controller when it may have to act. */
   async announce(changes: readonly WorkChange[]): Promise<void> {
-    if (changes.some(concernsController)) await pokeController(this.#root, this.context.env);
+    if (changes.some(concernsController)) await pokeController(this.#store.root, this.context.env);
   }
 
   /** Announces what was changed and says it: `Closed bead: <id>`. */
@@ -75,7 +86,7 @@ export async function withDesk<T>(
   input: Input,
   work: (desk: Desk) => Promise<T>,
 ): Promise<T> {
-  return withCityStore(context, ({ root, db }) => work(new Desk(context, input, root, db)));
+  return withCityStore(context, (store) => work(new Desk(context, input, store)));
 }
 
 function realOr(path: string): string {

@@ -1,4 +1,4 @@
-import type { WorkChange } from '../../../internal/beads/sqlite/work-store.ts';
+import type { WorkChange } from '../../../internal/beads/work-store.ts';
 import type { Environment } from '../../../internal/platform/paths.ts';
 
 const POKE_CONNECT_TIMEOUT_MS = 50;

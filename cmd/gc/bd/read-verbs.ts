@@ -1,6 +1,7 @@
 import { beadJson } from '../../../internal/beads/bead-json.ts';
 import type { Bead, BeadFilter } from '../../../internal/beads/store.ts';
 import { UsageError } from '../cli/input.ts';
+import { onePlainLine } from '../output/plain.ts';
 import type { Desk } from './desk.ts';
 import { listQuery, readyFilter } from './request.ts';
 import { beadDetails, beadLine, commentsText } from './text.ts';
@@ -41,6 +42,7 @@ async function printPage(
   const found = await read(limit > 0 ? limit + 1 : 0);
   const shown = limit > 0 ? found.slice(0, limit) : found;
   desk.print(shown, beadLine);
+  await desk.sayWhatIsElsewhere();
   const wasAsked = desk.input.text('limit') !== undefined;
   if (found.length > shown.length && !wasAsked && !desk.context.json) {
     desk.context.err.write(`the first ${limit}; -n 0 shows all\n`);
@@ -72,7 +74,7 @@ export async function listDependencies(desk: Desk, id: string): Promise<void> {
 export async function listLabels(desk: Desk, id: string): Promise<void> {
   const { labels } = await desk.work.get(id);
   if (desk.context.json) desk.json(labels);
-  else desk.context.out.write(labels.map((label) => `${label}\n`).join(''));
+  else desk.context.out.write(labels.map((label) => `${onePlainLine(label)}\n`).join(''));
 }
 
 export async function comments(desk: Desk): Promise<void> {

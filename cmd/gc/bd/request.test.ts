@@ -115,6 +115,10 @@ describe('update', () => {
   it.each([
     [['--status', 'blocked'], 'the status is open, in_progress, closed, not "blocked"'],
     [['--set-metadata', 'branch'], '--set-metadata wants key=value, not "branch"'],
+    [['--metadata', '{"":"x"}'], '--metadata has an empty key'],
+    [['--title', ' \n'], 'the title is empty'],
+    [['--type', 'two words'], 'the type is one word, not "two words"'],
+    [['--add-label', 'one\ntwo'], 'a label has no line ends'],
   ])('refuses %j', (words, message) => {
     expect(() => updatePatch(inputOf('update', 'a-1', ...words))).toThrow(message);
   });

@@ -1,4 +1,3 @@
-import type { WorkPatch } from '../../../internal/beads/sqlite/work-store.ts';
 import type {
   BeadFilter,
   BeadQuery,
@@ -6,6 +5,7 @@ import type {
   Dependency,
   NewBead,
 } from '../../../internal/beads/store.ts';
+import type { WorkPatch } from '../../../internal/beads/work-store.ts';
 import { nearest } from '../../../internal/config/document/nearest.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import { BD_OPTIONS, EVERYWHERE, VERBS, type Verb } from './verbs.ts';
@@ -60,7 +60,7 @@ export function createRequest(input: Input): CreateRequest {
       parent: input.text('parent') ?? '',
       assignee: input.text('assignee') ?? '',
       notes: input.text('notes') ?? '',
-      labels: labelsOf(input),
+      labels: labelsOf(input).map(requireLabel),
       metadata: metadataPatch(input),
       ...(type === undefined ? {} : { issue_type: workType(type) }),
     },
@@ -74,11 +74,13 @@ export function updatePatch(input: Input): WorkPatch {
   const type = input.text('type');
   const priority = priorityOf(input.text('priority'));
   const assignee = input.flag('no-assignee') ? '' : input.text('assignee');
-  const addLabels = input.texts('add-label').flatMap(splitCommas);
+  const addLabels = input.texts('add-label').flatMap(splitCommas).map(requireLabel);
   const removeLabels = input.texts('remove-label').flatMap(splitCommas);
   const metadata = metadataPatch(input);
+  const title = input.text('title');
+  if (title?.trim() === '') throw new UsageError('the title is empty; a bead keeps one');
   return {
-    ...given('title', input.text('title')),
+    ...given('title', title?.trim()),
     ...given('description', input.text('description')),
     ...given('notes', input.text('notes')),
     ...given('appendNotes', input.text('append-notes')),
@@ -154,6 +156,7 @@ function needOf(text: string): Omit<Dependency, 'issue_id'> {
   const type = colon < 0 ? 'blocks' : text.slice(0, colon).trim();
   const id = text.slice(colon + 1).trim();
   if (type === '' || id === '') throw new UsageError(`--deps wants id or type:id, not "${text}"`);
+  requireWord('the type of a dependency', type);
   return { depends_on_id: id, type };
 }
 
@@ -161,7 +164,19 @@ function needOf(text: string): Omit<Dependency, 'issue_id'> {
 function workType(type: string): string {
   if (type === 'session') throw new UsageError('beads of type "session" are made by the city alone');
   if (type.trim() === '') throw new UsageError('the type is empty');
-  return type;
+  return requireWord('the type', type.trim());
+}
+
+/** What scripts read as one word. @throws UsageError */
+export function requireWord(what: string, word: string): string {
+  if (!/[\s\x00-\x1f\x7f-\x9f]/.test(word)) return word;
+  throw new UsageError(`${what} is one word, not ${JSON.stringify(word)}`);
+}
+
+/** Scripts read one label per line. @throws UsageError */
+export function requireLabel(label: string): string {
+  if (!/[\x00-\x1f\x7f-\x9f]/.test(label)) return label;
+  throw new UsageError(`a label has no line ends and no control characters: ${JSON.stringify(label)}`);
 }
 
 /** `--metadata`, then `--set-metadata` and `--unset-metadata`; an empty value removes its key. @throws UsageError */
@@ -180,6 +195,7 @@ export function metadataObject(json: string | undefined): Readonly<Record<string
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
     throw new UsageError(`--metadata wants a JSON object such as {"branch":"x"}, not ${json || 'nothing'}`);
   }
+  if (Object.hasOwn(data, '')) throw new UsageError('--metadata has an empty key');
   return Object.fromEntries(
     Object.entries(data).map(([key, value]: [string, unknown]) => [
       key,

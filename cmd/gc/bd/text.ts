@@ -12,14 +12,15 @@ const LABEL_COLUMNS = 13;
 /** `<icon> <id> [P2] [task] <title>`: scripts take the second word as the id. Source: beads. */
 export function beadLine(bead: Bead): string {
   const priority = `[P${bead.priority ?? DEFAULT_PRIORITY}]`;
-  return `${ICONS[bead.status]} ${bead.id} ${priority} [${bead.issue_type}] ${onePlainLine(bead.title)}\n`;
+  const [id, type, title] = [bead.id, bead.issue_type, bead.title].map(onePlainLine);
+  return `${ICONS[bead.status]} ${id} ${priority} [${type}] ${title}\n`;
 }
 
 /** Everything about one bead, for a person. */
 export function beadDetails(bead: Bead, comments: readonly BeadComment[]): string {
   const facts: readonly (readonly [string, string])[] = [
     ['ID', bead.id],
-    ['Title', onePlainLine(bead.title)],
+    ['Title', bead.title],
     ['Status', bead.status],
     ['Type', bead.issue_type],
     ['Priority', `P${bead.priority ?? DEFAULT_PRIORITY}`],
@@ -31,12 +32,12 @@ export function beadDetails(bead: Bead, comments: readonly BeadComment[]): strin
     ['Closed', bead.closed_at ?? ''],
     ['Depends on', bead.dependencies.map((each) => `${each.depends_on_id} (${each.type})`).join(', ')],
   ];
-  const shown = facts.filter(([label, value]) => value !== '' || label === 'Assignee');
+  const shown = facts
+    .map(([label, value]) => [label, onePlainLine(value)] as const)
+    .filter(([label, value]) => value !== '' || label === 'Assignee');
   const lines = shown.map(([label, value]) => `${`${label}:`.padEnd(LABEL_COLUMNS)}${value}`.trimEnd());
-  const metadata = Object.entries(bead.metadata).map(([key, value]) => `${key} = ${onePlainLine(value)}`);
-  const said = comments.map(
-    ({ author, created_at, text }) => `${author}, ${created_at}:\n${indented(plainText(text))}`,
-  );
+  const metadata = Object.entries(bead.metadata).map(([key, value]) => onePlainLine(`${key} = ${value}`));
+  const said = comments.map(commentText);
   return `${[
     ...lines,
     ...section('Description', plainText(bead.description)),
@@ -47,10 +48,11 @@ export function beadDetails(bead: Bead, comments: readonly BeadComment[]): strin
 }
 
 export function commentsText(comments: readonly BeadComment[]): string {
-  return comments
-    .map(({ author, created_at, text }) => `${author}, ${created_at}:\n${indented(plainText(text))}\n`)
-    .join('');
+  return comments.map((comment) => `${commentText(comment)}\n`).join('');
 }
+
+const commentText = ({ author, created_at, text }: BeadComment): string =>
+  `${onePlainLine(`${author}, ${created_at}`)}:\n${indented(plainText(text))}`;
 
 const section = (title: string, text: string): readonly string[] =>
   text === '' ? [] : [`${title}:`, indented(text)];

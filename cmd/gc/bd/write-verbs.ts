@@ -1,9 +1,9 @@
 import { beadJson } from '../../../internal/beads/bead-json.ts';
-import type { WorkPatch } from '../../../internal/beads/sqlite/work-store.ts';
+import type { WorkPatch } from '../../../internal/beads/work-store.ts';
 import { UsageError } from '../cli/input.ts';
 import type { Desk } from './desk.ts';
 import { idsOf, listDependencies, listGates, listLabels } from './read-verbs.ts';
-import { createRequest, updatePatch } from './request.ts';
+import { createRequest, requireLabel, requireWord, updatePatch } from './request.ts';
 
 /** With `--json` one object, not an array: scripts read `.id`. Source: beads. */
 export async function create(desk: Desk): Promise<void> {
@@ -66,7 +66,7 @@ export async function dep(desk: Desk): Promise<void> {
     throw new UsageError('dep wants: add <id> <needs>, remove <id> <needs>, or list <id>');
   }
   if (action === 'remove') return desk.changed(await desk.work.removeDependency(id, on), 'Updated');
-  const type = desk.input.text('type') || 'blocks';
+  const type = requireWord('the type of a dependency', desk.input.text('type') || 'blocks');
   return desk.changed(await desk.work.addDependency({ issue_id: id, depends_on_id: on, type }), 'Updated');
 }
 
@@ -79,7 +79,7 @@ export async function label(desk: Desk): Promise<void> {
   if (ids.length === 0 || name === '' || !['add', 'remove'].includes(action)) {
     throw new UsageError('label wants: add <id>... <label>, remove <id>... <label>, or list <id>');
   }
-  const patch = action === 'add' ? { addLabels: [name] } : { removeLabels: [name] };
+  const patch = action === 'add' ? { addLabels: [requireLabel(name)] } : { removeLabels: [name] };
   return desk.changed(await desk.work.update(ids, patch), 'Updated');
 }
 

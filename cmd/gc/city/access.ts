@@ -1,4 +1,5 @@
 import { HttpCityApi } from '../../../internal/api/http/city-client.ts';
+import { askedFrom, type Place } from '../../../internal/controller/acting.ts';
 import type { CityApi } from '../../../internal/controller/city-api.ts';
 import { apiSocketPath } from '../../../internal/controller/control-socket-client.ts';
 import { readRegisteredCities } from '../../../internal/controller/registry.ts';
@@ -54,7 +55,8 @@ export async function withCityAt<T>(
   const deadline = context.clock.monotonic() + CONTROLLER_ANSWER_TIMEOUT_MS;
   for (;;) {
     try {
-      const api = new HttpCityApi(apiSocketPath(root, context.env), context.clock, commandActor(context.env));
+      const { clock, env } = context;
+      const api = new HttpCityApi(apiSocketPath(root, env), clock, commandActor(env), placeOf(context));
       return await work({ root, api, live: true });
     } catch (error) {
       if (!isUnreachable(error)) throw error;
@@ -63,7 +65,7 @@ export async function withCityAt<T>(
       if (pid === undefined) {
         const local = await openLocalCity(root, context);
         try {
-          return await work({ root, api: local.api, live: false });
+          return await askedFrom(placeOf(context), () => work({ root, api: local.api, live: false }));
         } finally {
           await local.close();
         }
@@ -72,6 +74,11 @@ export async function withCityAt<T>(
     }
     await context.clock.sleep(CONTROLLER_ANSWER_POLL_MS, context.signal);
   }
+}
+
+/** Where names are typed: those of the rig that it is in are the nearest. */
+function placeOf({ cwd, env }: Context): Place {
+  return { dir: cwd, rig: env['GC_RIG'] ?? '' };
 }
 
 export const isUnreachable = (error: unknown): boolean =>

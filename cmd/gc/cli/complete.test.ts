@@ -31,7 +31,7 @@ describe('completion', () => {
   });
 
   it('offers the words of a group', async () => {
-    expect(await offered('session', 're')).toEqual(['respond', 'rename']);
+    expect(await offered('session', 're')).toEqual(['respond', 'reset', 'rename']);
   });
 
   it('offers living names', async () => {

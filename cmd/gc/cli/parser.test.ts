@@ -65,9 +65,9 @@ describe('wrong command lines', () => {
     [['statsu'], 'gc: unknown command "statsu"; did you mean "status"?'],
     [
       ['session'],
-      'gc session: missing subcommand (new, list, attach, peek, nudge, pending, respond, interrupt, kill, suspend, wake, close, rename, logs, fork)',
+      'gc session: missing subcommand (new, list, attach, peek, submit, nudge, pending, respond, wait, interrupt, kill, suspend, wake, pin, unpin, reset, close, rename, prune, logs, fork)',
     ],
-    [['agent'], 'gc agent: missing subcommand (list, add, suspend, resume)'],
+    [['agent'], 'gc agent: missing subcommand (list, add, suspend, resume, scale)'],
     [['session', 'lst'], 'gc session: unknown subcommand "lst"; did you mean "list"?'],
     [['--nope'], 'gc: unknown option "--nope"'],
     [['nudge'], "gc nudge: missing required argument 'session'"],

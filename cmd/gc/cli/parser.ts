@@ -210,7 +210,8 @@ class Reading {
   #groupAlone(command: Command, group: GroupSpec): void {
     const word = command.args[0];
     if (word === undefined && group.bare === 'error') {
-      const list = group.commands.map((spec) => spec.path.split(' ').at(-1)).join(', ');
+      const shown = group.commands.filter((spec) => !spec.hidden);
+      const list = shown.map((spec) => spec.path.split(' ').at(-1)).join(', ');
       this.#result = this.#usage(group.word, `missing subcommand (${list})`, `gc help ${group.word}`);
     } else this.#unknown(command, group.word, [group.word]);
   }
@@ -255,7 +256,8 @@ function ownerOf(program: Command, spec: CommandSpec): Command {
 }
 
 function toOption(spec: OptionSpec): Option {
-  const long = spec.value === undefined ? `--${spec.name}` : `--${spec.name} <${spec.value}>`;
+  const value = spec.valueOptional ? `[${spec.value}]` : `<${spec.value}>`;
+  const long = spec.value === undefined ? `--${spec.name}` : `--${spec.name} ${value}`;
   const option = new Option(spec.short ? `-${spec.short}, ${long}` : long, spec.summary);
   if (spec.default !== undefined) option.default(spec.default, spec.default);
   if (spec.hidden) option.hideHelp();

@@ -19,6 +19,8 @@ export interface OptionSpec {
   readonly short?: string;
   /** The name of its value in help; absent: a switch. */
   readonly value?: string;
+  /** Its value may be left out: then it is a switch. */
+  readonly valueOptional?: boolean;
   readonly summary: string;
   readonly default?: string;
   readonly repeatable?: boolean;

@@ -1,4 +1,5 @@
 import { withCity } from '../city/access.ts';
+import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import { renderTable } from '../output/table.ts';
 
@@ -34,3 +35,27 @@ export const runAgentResume: CommandRun = async (context, input) => {
   context.out.write(`Resumed agent '${agent}'\n`);
   return 0;
 };
+
+export const runAgentScale: CommandRun = async (context, input) => {
+  const agent = input.arg('agent');
+  const min = input.count('min');
+  const max = mostIn(input);
+  if (min === undefined && max === undefined) {
+    throw new UsageError('nothing to change', `gc agent scale ${agent} --min 1 --max 5`);
+  }
+  const request = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
+  const reply = await withCity(context, ({ api }) => api.upkeep.scale(agent, request));
+  if (context.json) context.out.write(`${JSON.stringify(reply, null, 2)}\n`);
+  else {
+    const most = reply.max < 0 ? 'unlimited' : String(reply.max);
+    const how = reply.changed ? 'Scaled agent' : 'Nothing to change for agent';
+    context.out.write(`${how} '${reply.agent}': min ${reply.min}, max ${most}\n`);
+  }
+  return 0;
+};
+
+/** @throws UsageError */
+function mostIn(input: Input): number | undefined {
+  const word = input.text('max');
+  return word === 'unlimited' || word === '-1' ? -1 : input.count('max');
+}

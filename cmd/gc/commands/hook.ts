@@ -1,17 +1,20 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { FoundAgent } from '../../../internal/agent/find-agent.ts';
 import { parseHookInput, workAnswer, workReminder } from '../../../internal/agent/hooks/work-answer.ts';
 import { sessionNameIn } from '../../../internal/agent/session-name.ts';
 import type { City } from '../../../internal/config/city.ts';
 import { workQueryOf } from '../../../internal/config/default-commands.ts';
 import { resolveWorkDir, rigOf } from '../../../internal/config/work-dir.ts';
+import { writeAgentTools } from '../../../internal/controller/agent-tools.ts';
 import { isSuspended } from '../../../internal/controller/desired-state.ts';
 import { runCommand } from '../../../internal/controller/run-command.ts';
 import { cityRuntimeDir, clearTurnFlag, noteTold, wasTold } from '../../../internal/controller/turn-flags.ts';
 import { GcError } from '../../../internal/platform/errors.ts';
 import { agentInEnvironment, agentNamed, quickStdin } from '../city/agent-words.ts';
 import { cityInForce } from '../city/city-in-force.ts';
+import { findProgram } from '../city/find-program.ts';
+import { agentProgram } from '../city/own-programs.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
 
@@ -58,7 +61,7 @@ async function query(context: Context, city: City, found: FoundAgent): Promise<s
   const ran = await runCommand({
     command: workQueryOf(agent),
     cwd: existsSync(workDir) ? workDir : city.root,
-    env: scopedEnvironment(context, city, found),
+    env: await withBd(context, city, scopedEnvironment(context, city, found)),
     timeoutMs: WORK_QUERY_TIMEOUT_MS,
     signal: context.signal,
   });
@@ -66,6 +69,17 @@ async function query(context: Context, city: City, found: FoundAgent): Promise<s
   throw new GcError('work-query-failed', `the work query of ${agent.qualifiedName} failed: ${ran.how}`, {
     next: `try it by hand: ${workQueryOf(agent)}`,
   });
+}
+
+/** Sessions have a `bd` on their PATH; whoever asks from outside of one may have none. */
+async function withBd(
+  { self }: Context,
+  city: City,
+  env: Record<string, string>,
+): Promise<Record<string, string>> {
+  if (findProgram(env, 'bd') !== undefined) return env;
+  const folder = await writeAgentTools({ dir: city.root, program: agentProgram(self), hasRealBd: false });
+  return folder === undefined ? env : { ...env, PATH: [env['PATH'] ?? '', folder].join(delimiter) };
 }
 
 /** The session's own environment; asked about another agent, that agent's. Its beads are those of its rig. */

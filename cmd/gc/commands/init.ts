@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { chooseWork } from '../../../internal/beads/work-choice.ts';
 import { didYouMean } from '../../../internal/config/document/nearest.ts';
 import { isToml, readDocument } from '../../../internal/config/document/read-source.ts';
 import { BUILTIN_PRESET_NAMES, BUILTIN_PRESETS } from '../../../internal/config/preset/presets.ts';
@@ -21,6 +22,7 @@ const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]*$/;
 
 export const runInit: CommandRun = async (context, input) => {
   refuseConflicts(input);
+  refuseUnknownBeads(context);
   const root = resolve(context.cwd, input.optionalArg('path') ?? '.');
   const present = CITY_FILES.find((name) => existsSync(join(root, name)));
   if (present) {
@@ -35,19 +37,34 @@ export const runInit: CommandRun = async (context, input) => {
   const name = cityName(root, input);
   const from = input.text('from') ?? input.text('file');
   if (from === undefined) {
-    const code = initNew(context, input, root, name);
+    initNew(context, input, root, name);
     await providePacks(context, root);
-    return code;
+    await settleBeads(context, root);
+    startHint(context, root);
+    return 0;
   }
   const entries =
     input.text('from') === undefined
       ? await fromFile(context, root, from, name)
       : await copyOf(findSource(context, from), root, name);
   await makeChecked(context, root, entries);
+  await settleBeads(context, root);
   context.out.write(`Initialized city "${name}" from ${basename(resolve(context.cwd, from))}.\n`);
   startHint(context, root);
   return 0;
 };
+
+/** Before anything is made. @throws GcError `unknown-bead-provider` */
+function refuseUnknownBeads({ env }: Context): void {
+  chooseWork({ env: env['GC_BEADS'], config: undefined, recorded: undefined });
+}
+
+/** Where its work is stays so, also for commands without `GC_BEADS`. */
+async function settleBeads(context: Context, root: string): Promise<void> {
+  if (!context.env['GC_BEADS']) return;
+  const { withCityStore } = await import('../city/city-store.ts');
+  await withCityStore({ ...context, cityOption: root }, async () => undefined);
+}
 
 const CONFLICTS = [
   ['file', 'from'],
@@ -62,7 +79,7 @@ function refuseConflicts(input: Input): void {
   if (pair) throw new UsageError(`--${pair[0]} and --${pair[1]} cannot be used together`);
 }
 
-function initNew(context: Context, input: Input, root: string, name: string): number {
+function initNew(context: Context, input: Input, root: string, name: string): void {
   const template = templateOf(input);
   const provider = chooseProvider(context, input, template);
   const files = cityFiles({ name, provider: provider.name, template });
@@ -74,8 +91,7 @@ function initNew(context: Context, input: Input, root: string, name: string): nu
     entries.set(path, { kind: 'file', content, keep: path !== 'city.yaml' });
   }
   makeFiles(root, entries, failed(root));
-  report(context, root, name, provider);
-  return 0;
+  report(context, name, provider);
 }
 
 /** A city file alone. @throws ProblemsError `config-invalid`, GcError `source-unreadable` */
@@ -177,7 +193,7 @@ function demoAgent(context: Context): string {
   );
 }
 
-function report(context: Context, root: string, name: string, provider: ChosenProvider): void {
+function report(context: Context, name: string, provider: ChosenProvider): void {
   const { out } = context;
   out.write(`Initialized city "${name}" with default provider "${provider.name}".\n`);
   if (provider.how === 'nothing-found') {
@@ -186,7 +202,6 @@ function report(context: Context, root: string, name: string, provider: ChosenPr
         'Install one (claude, codex, gemini ...) and change `provider` in city.yaml when you are ready.\n',
     );
   }
-  startHint(context, root);
 }
 
 function startHint(context: Context, root: string): void {

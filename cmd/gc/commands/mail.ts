@@ -4,7 +4,7 @@ import { GcError } from '../../../internal/platform/errors.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
-import { readLetter, replySubject, SendUsageError } from '../mail/letter.ts';
+import { isBlank, readLetter, replySubject, SendUsageError } from '../mail/letter.ts';
 import { type MailRoom, withMailRoom } from '../mail/mail-room.ts';
 import { type Mailbox, plainAddress } from '../mail/mailbox.ts';
 import { isCitySuspended, tellMail } from '../mail/tell.ts';
@@ -49,7 +49,7 @@ export const runMailReply: CommandRun = (context, input) =>
     const id = messageId(input);
     const words = input.rest('text');
     const given = input.text('message') ?? words.join(' ');
-    if (given === '' || (input.text('message') !== undefined && words.length > 0)) {
+    if (isBlank(given) || (input.text('message') !== undefined && words.length > 0)) {
       throw new UsageError('usage: gc mail reply <id> -m <text>', 'gc help mail reply');
     }
     const body = await textOf(context, given);
@@ -215,7 +215,7 @@ function messageId(input: Input): string {
 async function textOf(context: Context, given: string): Promise<string> {
   if (given !== '-') return given;
   const text = (await context.readStdin()).replace(/\r?\n$/, '');
-  if (text.trim() === '') throw new UsageError('the text on stdin is empty; nothing was sent');
+  if (isBlank(text)) throw new UsageError('the text on stdin is empty; nothing was sent');
   return text;
 }
 

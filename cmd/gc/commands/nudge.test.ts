@@ -36,6 +36,12 @@ const item = (id: string, message: string) => ({ id, fence: 2, source: 'session'
 const INSIDE = { GC_SESSION_NAME: 'mayor' };
 
 describe('gc nudge', () => {
+  it('stands by for no longer than a message is kept', async () => {
+    const ran = await city.run(['nudge', 'mayor', 'hi', '--wait', '100000000h']);
+    expect([ran.code, ran.out]).toEqual([1, '']);
+    expect(ran.err).toContain('--wait is at most 24h');
+  });
+
   it('says that it waits, for what and how long at most', async () => {
     city.api.nudgeOutcome = {
       kind: 'queued',

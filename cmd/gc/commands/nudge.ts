@@ -2,12 +2,15 @@ import type { NudgeReply, NudgeRequest } from '../../../internal/controller/city
 import { commandActor } from '../../../internal/events/event-types.ts';
 import { GcError } from '../../../internal/platform/errors.ts';
 import { systemIds } from '../../../internal/platform/ids.ts';
+import { NUDGE_TTL_MS } from '../../../internal/session/inbox.ts';
+import { isNamePattern } from '../../../internal/session/name-pattern.ts';
 import { withCity } from '../city/access.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
 import { nudgeText } from '../output/nudge-text.ts';
 import { age } from '../output/times.ts';
+import { onSessions } from './session-each.ts';
 
 const DEFAULT_WAIT_MS = 30_000;
 /** A person who waits longer than this is told for what. */
@@ -19,20 +22,36 @@ const REPEAT_PAUSE_MS = 300;
 
 export const runNudge: CommandRun = async (context, input) => {
   const delivery = deliveryIn(input);
-  const waitMs = delivery === 'wait-idle' ? (input.duration('wait') ?? DEFAULT_WAIT_MS) : 0;
+  const waitMs = delivery === 'wait-idle' ? standByMs(input) : 0;
   const session = input.arg('session');
   const request: NudgeRequest = {
     text: await messageOf(context, input.rest('text')),
     wait_idle_ms: waitMs,
     delivery,
-    id: `nudge-${systemIds.hex(6)}`,
+    id: newId(),
     sender: commandActor(context.env),
   };
+  if (isNamePattern(session)) {
+    return onSessions(context, session, {
+      done: 'told',
+      act: (api, target) => api.nudge(target, { ...request, id: newId() }),
+      line: (each) => nudgeText(each, context.out.isTTY, context.clock.now()).trimEnd(),
+      data: (each) => each,
+    });
+  }
   const reply = await saidWhileWaiting(context, session, waitMs, () => send(context, session, request));
   const line = nudgeText(reply, context.out.isTTY, context.clock.now());
   context.out.write(context.json ? `${JSON.stringify(reply, null, 2)}\n` : line);
   return 0;
 };
+
+function standByMs(input: Input): number {
+  const waitMs = input.duration('wait') ?? DEFAULT_WAIT_MS;
+  if (waitMs <= NUDGE_TTL_MS) return waitMs;
+  throw new UsageError('--wait is at most 24h: a message that nobody took is given up then');
+}
+
+const newId = (): string => `nudge-${systemIds.hex(6)}`;
 
 function deliveryIn(input: Input): (typeof DELIVERIES)[number] {
   const word = input.text('delivery') ?? 'wait-idle';

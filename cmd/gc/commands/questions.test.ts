@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { OpenQuestion } from '../../../internal/controller/city-api.ts';
+import type { OpenQuestion } from '../../../internal/controller/question-api.ts';
 import { rfc3339, systemClock } from '../../../internal/platform/clock.ts';
 import { type FakeCity, fakeCity } from '../testing/fake-city.ts';
 import { aSession } from '../testing/status-fixtures.ts';
@@ -16,6 +16,7 @@ beforeEach(() => {
 
 const MAYOR = aSession('mayor').id;
 const question = (over: Partial<OpenQuestion> = {}): OpenQuestion => ({
+  id: 'q7',
   session: 'mayor',
   session_id: MAYOR,
   session_name: 'mayor',
@@ -23,7 +24,11 @@ const question = (over: Partial<OpenQuestion> = {}): OpenQuestion => ({
   kind: 'approval',
   prompt: 'Bash: touch permitted.txt\nin \u001b[31m~/city',
   options: ['Yes', 'Yes, always in this project', 'No'],
-  metadata: { asked_at: rfc3339(systemClock.now() - 121_000) },
+  metadata: {},
+  source: 'screen',
+  tool: 'Bash',
+  input: 'touch permitted.txt',
+  asked_at: rfc3339(systemClock.now() - 121_000),
   ...over,
 });
 
@@ -33,10 +38,10 @@ describe('gc pending', () => {
     expect([code, out]).toEqual([
       0,
       [
-        'mayor    2m   Bash: touch permitted.txt',
-        '      in ~/city',
+        'q7  mayor    2m   Bash: touch permitted.txt',
+        '      in \\x1b[31m~/city',
         '      1 Yes   2 Yes, always in this project   3 No',
-        '      gc session respond mayor <number>',
+        '      gc session respond q7 <number>',
         '',
       ].join('\n'),
     ]);
@@ -59,22 +64,42 @@ describe('gc pending', () => {
     const prompt = ['write a file', ...Array.from({ length: 9 }, (_, i) => `+ line ${i}`)].join('\n');
     city.api.questionsNow = { items: [question({ prompt, options: [] })], unknown: [] };
     const { out } = await city.run(['pending']);
-    expect(out).toContain('... 3 more lines\n');
-    expect(out).toContain('gc session respond mayor <answer>');
+    expect(out).toContain('... 3 more lines: gc session pending mayor\n');
+    expect(out).toContain('gc session respond q7 <answer>');
+  });
+
+  it('names the tool where the question does not, and when it is answered by itself', async () => {
+    const soon = { tool: 'execute', prompt: 'ls', expires_at: rfc3339(systemClock.now() + 3_599_000) };
+    const options = ['Allow once', `Allow ${'for a long time '.repeat(5)}`, 'Reject'];
+    city.api.questionsNow = { items: [question({ ...soon, options })], unknown: [] };
+    const { out } = await city.run(['pending'], { isTTY: true });
+    expect(out).toContain('execute: ls\n');
+    expect(out).toContain('      1 Allow once\n      2 Allow for a long time');
+    expect(out).toMatch(/respond q7 <number> {3}answered by itself (in )?59m|1h/);
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 });
 
 describe('gc session respond', () => {
-  it('answers the question that was shown, by session or by its own id', async () => {
-    expect(await city.run(['session', 'respond', 'mayor', '1'])).toMatchObject({
+  it('answers the question by its id, or whatever a session asks', async () => {
+    expect(await city.run(['session', 'respond', 'q7', '1'])).toMatchObject({
       code: 0,
       out: 'mayor was answered: 1 (once, by you)\n',
     });
-    await city.run(['session', 'respond', 'tmux-abc', 'yes,', 'always']);
+    await city.run(['session', 'respond', 'mayor', 'yes,', 'always', '--text', 'and hurry']);
     expect(city.api.answers).toEqual([
-      { target: MAYOR, request: { request_id: 'tmux-abc', action: '1' } },
-      { target: MAYOR, request: { request_id: 'tmux-abc', action: 'yes, always' } },
+      { target: 'q7', request: { action: '1', channel: 'cli' } },
+      { target: 'mayor', request: { action: 'yes, always', channel: 'cli', text: 'and hurry' } },
     ]);
+  });
+
+  it('for longer makes a rule, which is named', async () => {
+    const { out } = await city.run(['session', 'respond', 'q7', 'yes', '--for', 'session']);
+    expect(out).toMatch(
+      /^mayor was answered: yes \(in this conversation of the session, rule r\d, by you\)\n$/,
+    );
+    const wrong = await city.run(['session', 'respond', 'q7', 'yes', '--for', 'ever']);
+    expect(wrong.err).toContain('--for takes once, session, project, city, always, not "ever"');
   });
 
   it('is for people: nothing is answered from inside a session', async () => {
@@ -96,7 +121,5 @@ describe('gc session respond', () => {
     expect((await city.run(['session', 'respond', 'mayor'])).err).toContain(
       "missing required argument 'choice'",
     );
-    city.api.questionsNow = { items: [], unknown: [{ session: 'mayor', reason: 'the host is gone' }] };
-    expect((await city.run(['session', 'respond', 'mayor', '1'])).err).toContain('could not be looked at');
   });
 });

@@ -1,23 +1,24 @@
-import { cityRoot, withCity, withCityAt } from '../city/access.ts';
+import { cityRoot, withCityAt } from '../city/access.ts';
 import { ownSession } from '../city/own-session.ts';
 import { untilKilled } from '../city/until-killed.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
 import type { Context } from '../context.ts';
+import { onSessions } from './session-each.ts';
 
-export const runRuntimeDrain: CommandRun = async (context, input) => {
-  const name = named(input);
-  const session = await withCity(context, ({ api }) => api.drain(name));
-  context.out.write(`Draining session '${session.display_name}'\n`);
-  return 0;
-};
+export const runRuntimeDrain: CommandRun = async (context, input) =>
+  onSessions(context, named(input), {
+    done: 'to drain',
+    act: (api, target) => api.drain(target),
+    line: (session) => `Draining session '${session.display_name}'`,
+  });
 
-export const runRuntimeUndrain: CommandRun = async (context, input) => {
-  const name = named(input);
-  const session = await withCity(context, ({ api }) => api.undrain(name));
-  context.out.write(`Undrained session '${session.display_name}'\n`);
-  return 0;
-};
+export const runRuntimeUndrain: CommandRun = async (context, input) =>
+  onSessions(context, named(input), {
+    done: 'undrained',
+    act: (api, target) => api.undrain(target),
+    line: (session) => `Undrained session '${session.display_name}'`,
+  });
 
 /** Says nothing: agents ask in a loop. A name that cannot be resolved is an error all the same. */
 export const runRuntimeDrainCheck: CommandRun = async (context, input) => {

@@ -12,7 +12,7 @@ export const runSessionNew: CommandRun = async (context, input) => {
   const template = input.arg('template').replace(/^template:/, '');
   const alias = input.text('alias');
   if (alias === '') throw new UsageError('the alias is empty', 'leave --alias away for a name of its own');
-  const title = input.text('title');
+  const title = input.text('title') || shortTitle(input.text('title-hint'));
   const force = input.flag('force') ? { force: true } : {};
   const request = { template, ...(alias ? { alias } : {}), ...(title ? { title } : {}), ...force };
   return withCity(context, async (city) => {
@@ -28,6 +28,20 @@ export const runSessionNew: CommandRun = async (context, input) => {
     return waitAndAttach(context, city, session);
   });
 };
+
+const TITLE_CHARS = 80;
+
+/** The beginning of a text as a title. Source: Gas City, without its model's second thought. */
+function shortTitle(hint: string | undefined): string {
+  const line = (hint ?? '').trim().split('\n')[0]?.trim() ?? '';
+  const chars = [...line];
+  return chars.length <= TITLE_CHARS
+    ? line
+    : `${chars
+        .slice(0, TITLE_CHARS - 3)
+        .join('')
+        .trimEnd()}...`;
+}
 
 async function waitAndAttach(context: Context, city: CityHandle, session: SessionView): Promise<number> {
   context.out.write('Waiting for session to start...\n');

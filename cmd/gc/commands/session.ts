@@ -1,12 +1,10 @@
-import type { CityApi, SessionView } from '../../../internal/controller/city-api.ts';
 import { withCity } from '../city/access.ts';
 import { typed } from '../city/invocation.ts';
-import type { Input } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';
-import type { Context } from '../context.ts';
 import { plainText } from '../output/plain.ts';
 import { renderSessionTable, sessionJson } from '../output/session-list.ts';
 import { shellWord, targetOf } from '../output/words.ts';
+import { onSessions } from './session-each.ts';
 
 export const runSessionList: CommandRun = async (context, input) => {
   const state = input.text('state');
@@ -43,64 +41,39 @@ export const runSessionPeek: CommandRun = async (context, input) => {
 };
 
 export const runSessionInterrupt: CommandRun = (context, input) =>
-  act(
-    context,
-    input,
-    (api, target) => api.interrupt(target),
-    (session) => `Session ${session.id} interrupted.`,
-  );
+  onSessions(context, input.arg('session'), {
+    done: 'interrupted',
+    act: (api, target) => api.interrupt(target),
+    line: (session) => `Session ${session.id} interrupted.`,
+  });
 
 export const runSessionKill: CommandRun = (context, input) =>
-  act(
-    context,
-    input,
-    (api, target) => api.kill(target),
-    (session) => `Session ${session.id} killed.`,
-  );
+  onSessions(context, input.arg('session'), {
+    done: 'killed',
+    act: (api, target) => api.kill(target),
+    line: (session) => `Session ${session.id} killed.`,
+  });
 
 export const runSessionSuspend: CommandRun = (context, input) =>
-  act(
-    context,
-    input,
-    (api, target) => api.suspend(target),
-    (session) =>
+  onSessions(context, input.arg('session'), {
+    done: 'suspended',
+    makes: true,
+    act: (api, target) => api.suspend(target),
+    line: (session) =>
       `Session ${session.id} suspended. Resume with: ${typed(`gc session wake ${shellWord(targetOf(session))}`, context.gc)}`,
-  );
-
-export const runSessionWake: CommandRun = (context, input) =>
-  act(
-    context,
-    input,
-    (api, target) => api.wake(target, input.flag('force') ? { force: true } : {}),
-    (session) => `Session ${session.id}: wake requested.`,
-  );
+  });
 
 export const runSessionClose: CommandRun = (context, input) =>
-  act(
-    context,
-    input,
-    (api, target) => api.close(target),
-    (session) => `Session ${session.id} closed.`,
-  );
+  onSessions(context, input.arg('session'), {
+    done: 'closed',
+    act: (api, target) => api.close(target),
+    line: (session) => `Session ${session.id} closed.`,
+  });
 
-export const runSessionRename: CommandRun = (context, input) => {
-  const title = input.rest('title').join(' ');
-  return act(
-    context,
-    input,
-    (api, target) => api.rename(target, title),
-    (session) => `Session ${session.id} renamed to "${session.title}".`,
-  );
-};
-
-async function act(
-  context: Context,
-  input: Input,
-  call: (api: CityApi, target: string) => Promise<SessionView>,
-  line: (session: SessionView) => string,
-): Promise<number> {
+export const runSessionRename: CommandRun = async (context, input) => {
   const target = input.arg('session');
-  const session = await withCity(context, ({ api }) => call(api, target));
-  context.out.write(`${line(session)}\n`);
+  const title = input.rest('title').join(' ');
+  const session = await withCity(context, ({ api }) => api.rename(target, title));
+  context.out.write(`Session ${session.id} renamed to "${session.title}".\n`);
   return 0;
-}
+};

@@ -1,6 +1,6 @@
 import { beadJson } from '../../../internal/beads/bead-json.ts';
-import { WorkStore } from '../../../internal/beads/sqlite/work-store.ts';
 import { type Bead, BeadNotFoundError, type NewBead } from '../../../internal/beads/store.ts';
+import { WorkStore } from '../../../internal/beads/work-store.ts';
 import type { City } from '../../../internal/config/city.ts';
 import { formulaFiles } from '../../../internal/config/formula/formula-files.ts';
 import { commandActor } from '../../../internal/events/event-types.ts';
@@ -31,10 +31,15 @@ export const runSling: CommandRun = async (context, input) => {
     if (!city) {
       throw new GcError('no-city', 'there is no config to find the agent in', { next: 'gc config show' });
     }
-    await new Sling(context, store, city, request).run();
+    await new Sling(context, store, inStore(city, store), request).run();
     return 0;
   });
 };
+
+/** The city's own beads are called as the store calls them. */
+function inStore(city: City, { work }: CityStore): City {
+  return { ...city, workspace: { ...city.workspace, prefix: work.cityPrefix ?? city.workspace.prefix } };
+}
 
 interface Slung {
   readonly bead: Bead;
@@ -77,7 +82,7 @@ class Sling {
     const { what, target, title } = this.#request;
     if (what.kind === 'stdin') return undefined;
     const { word } = what;
-    const bead = await this.#store.db.read(() => this.#store.db.beadTable.find(word.trim()));
+    const bead = await this.#store.work.look((view) => view.find(word.trim()));
     if (bead) {
       if (title === '') return bead;
       throw new UsageError(
@@ -122,7 +127,7 @@ class Sling {
   /** Looked at and changed in one transaction: of two who hand out one bead, the second sees the first. */
   async #route(id: string, owner: Owner, wish: SlingWish): Promise<Slung> {
     if (wish.target.isCustom) await this.#ask(id, owner, wish);
-    const { decision, bead } = await this.#store.db.transaction((tx) => {
+    const { decision, bead } = await this.#store.work.transaction((tx) => {
       const before = tx.beads.get(id);
       const decided = wish.target.isCustom ? mergeOnly(wish) : decideSling(before, owner, wish);
       const after = tx.beads.update(id, decided.patch);
@@ -143,13 +148,13 @@ class Sling {
   }
 
   async #ask(id: string, owner: Owner, wish: SlingWish): Promise<void> {
-    refuseUnfit(await this.#store.db.read(() => this.#store.db.beadTable.get(id)), owner, wish);
+    refuseUnfit(await this.#store.work.get(id), owner, wish);
     await runSlingQuery(this.#context, this.#city, { target: wish.target, id, owner });
   }
 
   async #make(fresh: NewBead | undefined, { target }: SlingWish): Promise<Slung> {
     if (!fresh) throw new GcError('internal', 'there is neither a bead nor a text');
-    const work = new WorkStore(this.#store.db, { actor: this.#actor, recordTypes: new Set() });
+    const work = new WorkStore(this.#store.work, { actor: this.#actor, recordTypes: new Set() });
     const { after: bead } = await work.create(fresh);
     if (!bead) throw new GcError('internal', 'the new bead is not there');
     if (!target.isCustom) return { bead, already: false };

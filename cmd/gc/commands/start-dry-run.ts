@@ -24,7 +24,8 @@ export async function printDryRun(context: Context, root: string): Promise<numbe
 /** Source of the text: Gas City `gc start --dry-run`. */
 export function dryRunText(city: City, env: Environment, lookPath: LookPath): string {
   const always = { ...city, namedSessions: city.namedSessions.filter((named) => named.mode === 'always') };
-  const floors = decidePools({ city, records: [], work: NO_WORK, counts: new Map(), called: new Set() });
+  const nothing = { records: [], work: NO_WORK, counts: new Map(), called: new Set<string>() };
+  const floors = decidePools({ city, ...nothing, queried: new Set() });
   const requests = desiredRequests(always, [], floors.slots);
   const starting = requests.filter((request) => !request.suspended);
   const lines = starting

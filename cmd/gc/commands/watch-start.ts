@@ -124,7 +124,8 @@ class StartScreen {
     const failed = picture.rows.some((row) => row.stage === 'failed' || row.stage === 'blocked');
     const keeps = failed ? ' The city keeps trying.' : '';
     out.write(`${countText(picture.rows)}${keeps}\n`);
-    if (!out.isTTY && !failed) out.write('City started under supervisor.\n');
+    // Also when an agent failed: the city itself runs, and scripts wait for this line.
+    if (!out.isTTY) out.write('City started under supervisor.\n');
     if (failed) out.write(`\n${failedCommands(picture.rows, gc)}`);
     else if (picture.rows.length > 0) out.write(`\n${nextCommands(status, picture.rows, gc)}`);
     return failed ? 1 : 0;

@@ -41,6 +41,7 @@ describe('the words of gc mail send', () => {
     ['nothing inside a session', [], { inSession: true }],
     ['a text without a recipient', ['a text'], {}],
     ['a recipient without a text', ['mayor', ' '], {}],
+    ['a text of which nothing is seen', ['mayor', '\x01\x1b[31m'], {}],
     ['two texts', ['mayor', 'one'], { message: 'two' }],
     ['two texts for all', ['one'], { message: 'two', all: true }],
     ['all, and one of them', ['one'], { to: 'mayor', all: true }],

@@ -1,4 +1,5 @@
 import { UsageError } from '../cli/input.ts';
+import { plainText } from '../output/plain.ts';
 
 /** The words of `gc mail send`. */
 export interface SendWords {
@@ -36,10 +37,13 @@ export class SendUsageError extends UsageError {
  */
 export function readLetter(given: SendWords): Letter {
   const { to, body } = parts(given);
-  const subject = (given.subject ?? '').trim();
-  if (subject === '' && body.trim() === '') throw new SendUsageError('there is no text');
+  const subject = plainText(given.subject ?? '').trim();
+  if (subject === '' && isBlank(body)) throw new SendUsageError('there is no text');
   return { to, subject, body };
 }
+
+/** Nothing of it would be seen. */
+export const isBlank = (text: string): boolean => plainText(text).trim() === '';
 
 function parts(given: SendWords): Pick<Letter, 'to' | 'body'> {
   const { words, message, subject } = given;

@@ -18,7 +18,7 @@ export class MailRoom {
   constructor(context: Context, store: CityStore) {
     this.context = context;
     this.store = store;
-    this.messages = new MessageStore(store.db);
+    this.messages = new MessageStore(store.work, store.db.ids);
     this.book = new AddressBook(context, store);
   }
 

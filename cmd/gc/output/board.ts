@@ -139,6 +139,7 @@ function helpOf(session: SessionView, now: number): string {
   const nextTry = next ? `next try ${next} · ` : '';
   switch (session.condition) {
     case 'waits':
+      if (session.question_id !== undefined) return `gc session respond ${session.question_id} 1`;
       return session.transport === 'acp' ? `gc session pending ${name}` : `gc session attach ${name}`;
     case 'backing-off':
       return `${nextTry}gc explain ${name}`;

@@ -1,4 +1,8 @@
-import type { ExplainedDecision, Explanation } from '../../../internal/controller/city-api.ts';
+import type {
+  ConversationView,
+  ExplainedDecision,
+  Explanation,
+} from '../../../internal/controller/city-api.ts';
 import { typed } from '../city/invocation.ts';
 import { detailOf } from './board.ts';
 import { onePlainLine } from './plain.ts';
@@ -30,6 +34,7 @@ export function renderExplanation(explanation: Explanation, options: ExplainOpti
   const whatColumns = Math.max(LEAST_WHAT_COLUMNS, ...decisions.map((decision) => widthOf(decision.what)));
   const lines = [
     head,
+    ...conversationLine(session.conversation),
     ...decisions.flatMap((decision) => decisionLines(decision, whatColumns, options)),
     ...(decisions.length === 0 ? ['  nothing was decided about it yet'] : []),
   ];
@@ -39,6 +44,28 @@ export function renderExplanation(explanation: Explanation, options: ExplainOpti
   }
   return `${lines.join('\n')}\n`;
 }
+
+/** `  claude-opus-4-6 · 42k of 200k tokens (21%) · in a turn`: what its transcript tells. */
+function conversationLine(conversation: ConversationView | undefined): readonly string[] {
+  if (!conversation) return [];
+  const {
+    model,
+    context_tokens: used,
+    context_window: window,
+    context_percent: percent,
+    turn,
+  } = conversation;
+  const full = window === undefined || percent === undefined ? '' : ` of ${thousands(window)} (${percent}%)`;
+  const parts = [
+    model ?? '',
+    used === undefined ? '' : `${thousands(used)} tokens${full}`,
+    turn === 'unknown' ? '' : turn === 'idle' ? 'its turn is over' : 'in a turn',
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? [] : [`  conversation: ${onePlainLine(parts.join(' · '))}`];
+}
+
+const thousands = (tokens: number): string =>
+  tokens < 1_000 ? String(tokens) : `${Math.round(tokens / 1_000)}k`;
 
 function decisionLines(
   decision: ExplainedDecision,

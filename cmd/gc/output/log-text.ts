@@ -5,6 +5,6 @@ import { clockTime } from './times.ts';
 /** One entry of a conversation: `HH:MM:SS [TYPE] text`. */
 export function logText(entry: LogEntry): string {
   const text = plainText(entry.text).trimEnd();
-  if (entry.type === 'compaction') return '── context compacted ──\n';
+  if (entry.type === 'compacted') return '── context compacted ──\n';
   return `${clockTime(entry.at)} [${entry.type.toUpperCase()}] ${text}\n`;
 }

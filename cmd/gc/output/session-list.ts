@@ -27,7 +27,7 @@ export function renderSessionTable(
     session.template,
     listedState(session),
     session.wake_reasons.join(',') || session.sleep_reason || '-',
-    targetOf(session),
+    targetOf(session) || '-',
     cutTo(onePlainLine(session.title), TITLE_COLUMNS, '...') || '-',
     ageOf(session.created_at),
     session.last_active ? `${ageOf(session.last_active)} ago` : '-',
@@ -56,5 +56,6 @@ export function sessionJson(session: SessionView): Readonly<Record<string, unkno
     CreatedAt: session.created_at,
     LastActive: session.last_active ?? ZERO_TIME,
     Attached: session.attached,
+    ...(session.conversation ? { Conversation: session.conversation } : {}),
   };
 }

@@ -19,9 +19,7 @@ export function renderStatusText(status: CityStatus): string {
     `  Provider:   ${providerWords(status)}`,
     '',
     'Agents:',
-    ...status.agents.map(
-      (agent) => `  ${padTo(agent.qualified_name, NAME_COLUMNS)}${agentState(status, agent)}`,
-    ),
+    ...status.agents.map((agent) => `  ${inColumn(agent.qualified_name)}${agentState(status, agent)}`),
     ...sessionLines(status),
     '',
     `${summary.running_agents}/${summary.total_agents} agents running${unknownText(summary.unknown_sessions)}`,
@@ -29,7 +27,7 @@ export function renderStatusText(status: CityStatus): string {
   if (status.rigs.length > 0) {
     lines.push('Rigs:');
     for (const rig of status.rigs) {
-      lines.push(`  ${padTo(rig.name, NAME_COLUMNS)}${rig.path}${rig.suspended ? '  (suspended)' : ''}`);
+      lines.push(`  ${inColumn(rig.name)}${rig.path}${rig.suspended ? '  (suspended)' : ''}`);
     }
   }
   if (status.sessions.length > 0) {
@@ -53,6 +51,8 @@ function providerWords(status: CityStatus): string {
   return `${status.provider.name}${socket}`;
 }
 
+/** A name that is longer than its column still ends before the next one. */
+const inColumn = (name: string): string => padTo(`${name} `, NAME_COLUMNS);
 const unknownText = (count: number): string => (count > 0 ? `, ${count} unknown` : '');
 
 function agentState(status: CityStatus, agent: CityStatus['agents'][number]): string {
@@ -72,7 +72,7 @@ function sessionLines(status: CityStatus): readonly string[] {
       const state = isUp(session.condition) ? session.state : conditionWord(session.condition);
       const detail = isUp(session.condition) ? '' : detailOf(session);
       const mode = session.named_mode ? ` (${session.named_mode})` : '';
-      return `  ${padTo(session.display_name, NAME_COLUMNS)}${state}${mode}${detail ? `  ${detail}` : ''}`;
+      return `  ${inColumn(session.display_name)}${state}${mode}${detail ? `  ${detail}` : ''}`;
     }),
   ];
 }

@@ -11,6 +11,11 @@ import { clockTime } from './times.ts';
 import { widthOf } from './width.ts';
 
 describe('gc status into a pipe', () => {
+  it('keeps a space after names that are longer than their column', () => {
+    const name = 'n'.repeat(64);
+    expect(renderStatusText(aStatus([aSession(name)]))).toContain(`  ${name} active`);
+  });
+
   it('has the lines that scripts match', () => {
     const status = aStatus(
       [aSession('mayor'), aSession('worker', { condition: 'suspended', state: 'suspended', wanted: false })],
@@ -216,6 +221,6 @@ describe('gc session logs', () => {
     expect(logText({ at, type: 'assistant', text: 'two\nlines\n' })).toBe(
       `${clockTime(at)} [ASSISTANT] two\nlines\n`,
     );
-    expect(logText({ at, type: 'compaction', text: '' })).toBe('── context compacted ──\n');
+    expect(logText({ at, type: 'compacted', text: '' })).toBe('── context compacted ──\n');
   });
 });

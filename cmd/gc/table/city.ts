@@ -1,4 +1,5 @@
 import { type CommandSpec, type GroupSpec, JSON_OPTION } from '../cli/spec.ts';
+import { cityResume, citySuspend } from './city-parts.ts';
 
 const CITY_PATH = {
   name: 'path',
@@ -148,5 +149,5 @@ export const cityGroup: GroupSpec = {
   heading: 'City',
   summary: '',
   bare: 'help',
-  commands: [init, start, stop, restart, status, cities, register, unregister],
+  commands: [init, start, stop, restart, status, citySuspend, cityResume, cities, register, unregister],
 };

@@ -45,12 +45,32 @@ const agentResume: CommandSpec = {
   load: async () => (await import('../commands/agent.ts')).runAgentResume,
 };
 
+const agentScale: CommandSpec = {
+  path: 'agent scale',
+  summary: 'Change how many sessions an agent may have; written where the agent is declared.',
+  args: [AGENT],
+  options: [
+    { name: 'min', value: 'n', summary: 'so many are up without any work' },
+    { name: 'max', value: 'n', summary: 'at most so many; unlimited takes its own limit away' },
+    JSON_OPTION,
+  ],
+  examples: [
+    { command: 'gc agent scale worker --min 1 --max 5', explains: 'comments and layout of the file stay' },
+    {
+      command: 'gc agent scale worker --max unlimited',
+      explains: "its rig's and the city's limits still hold",
+    },
+  ],
+  city: true,
+  load: async () => (await import('../commands/agent.ts')).runAgentScale,
+};
+
 export const agentGroup: GroupSpec = {
   word: 'agent',
   heading: 'Configuration',
-  summary: 'List, add, suspend and resume agents.',
+  summary: 'List, add, scale, suspend and resume agents.',
   bare: 'error',
-  commands: [agentList, agentAdd, agentSuspend, agentResume],
+  commands: [agentList, agentAdd, agentSuspend, agentResume, agentScale],
 };
 
 const configShow: CommandSpec = {

@@ -1,10 +1,18 @@
 import { type ArgSpec, type CommandSpec, type GroupSpec, JSON_OPTION } from '../cli/spec.ts';
 import { sessionFork } from './log.ts';
 import { sessionNudge, sessionPending, sessionRespond } from './talk.ts';
+import { sessionWait } from './wait.ts';
 
 const SESSION: ArgSpec = {
   name: 'session',
   summary: 'name, alias or id of a session',
+  completes: 'session',
+};
+
+/** Acts that can be done to many at once. */
+const SESSIONS: ArgSpec = {
+  name: 'session',
+  summary: "name, alias or id of a session; 'proj/worker-*' means each that fits (quote it)",
   completes: 'session',
 };
 
@@ -16,6 +24,7 @@ const create: CommandSpec = {
   options: [
     { name: 'alias', value: 'name', summary: 'how people call it' },
     { name: 'title', value: 'text', summary: 'what it is for' },
+    { name: 'title-hint', value: 'text', summary: 'a longer text; its first words become the title' },
     { name: 'no-attach', summary: 'only start it' },
     { name: 'force', summary: 'start it even if the machine is short of memory or processors' },
     JSON_OPTION,
@@ -76,8 +85,8 @@ const interrupt: CommandSpec = {
   path: 'session interrupt',
   summary: 'Have an agent leave what it does now; it lives on.',
   details:
-    'At a terminal this is Ctrl-C; over ACP the turn is cancelled and open questions are taken back. One that is known to be idle is left alone, with an error.',
-  args: [SESSION],
+    'At a terminal this is Escape for Claude Code, Codex and Gemini CLI, Ctrl-C for others; over ACP the turn is cancelled and open questions are taken back. One that is known to be idle is left alone, with an error.',
+  args: [SESSIONS],
   examples: [{ command: 'gc session interrupt worker-1', explains: 'then tell it what to do instead' }],
   city: true,
   load: async () => (await import('../commands/session.ts')).runSessionInterrupt,
@@ -86,8 +95,14 @@ const interrupt: CommandSpec = {
 const kill: CommandSpec = {
   path: 'session kill',
   summary: "End an agent's processes; the controller starts it again by its rules.",
-  args: [SESSION],
-  examples: [{ command: 'gc session kill worker-1', explains: 'a fresh one comes up' }],
+  args: [SESSIONS],
+  examples: [
+    { command: 'gc session kill worker-1', explains: 'a fresh one comes up' },
+    {
+      command: "gc session kill 'proj/worker-*'",
+      explains: 'all workers of a rig; exit code 1 when any failed',
+    },
+  ],
   city: true,
   load: async () => (await import('../commands/session.ts')).runSessionKill,
 };
@@ -95,7 +110,7 @@ const kill: CommandSpec = {
 const suspend: CommandSpec = {
   path: 'session suspend',
   summary: 'End a session and keep it down until it is woken.',
-  args: [SESSION],
+  args: [SESSIONS],
   examples: [{ command: 'gc session suspend worker-1', explains: 'its record and conversation stay' }],
   city: true,
   load: async () => (await import('../commands/session.ts')).runSessionSuspend,
@@ -104,20 +119,102 @@ const suspend: CommandSpec = {
 const wake: CommandSpec = {
   path: 'session wake',
   summary: 'Clear holds, back-off and quarantine of a session and try at once.',
-  args: [SESSION],
-  options: [{ name: 'force', summary: 'start it even if the machine is short of memory or processors' }],
+  args: [SESSIONS],
+  details:
+    'With --json it says "requested", "already awake", or "refused" with the reason. What the config keeps down (a suspended ' +
+    'agent, rig or city) is refused.',
+  options: [
+    { name: 'force', summary: 'start it even if the machine is short of memory or processors' },
+    JSON_OPTION,
+  ],
   examples: [{ command: 'gc session wake worker-1', explains: 'after the cause was repaired' }],
   city: true,
-  load: async () => (await import('../commands/session.ts')).runSessionWake,
+  load: async () => (await import('../commands/session-upkeep.ts')).runSessionWake,
 };
 
 const close: CommandSpec = {
   path: 'session close',
   summary: 'End a session for good; its record and conversation can still be read.',
-  args: [SESSION],
+  args: [SESSIONS],
   examples: [{ command: 'gc session close parser', explains: 'the name is free again' }],
   city: true,
   load: async () => (await import('../commands/session.ts')).runSessionClose,
+};
+
+const pin: CommandSpec = {
+  path: 'session pin',
+  summary: 'Keep a session up, whether anything needs it or not.',
+  details: 'It takes no hold away: one that is suspended stays down until it is woken.',
+  args: [SESSIONS],
+  examples: [
+    { command: 'gc session pin reviewer', explains: 'an on-demand session that does not go to sleep' },
+  ],
+  city: true,
+  load: async () => (await import('../commands/session-upkeep.ts')).runSessionPin,
+};
+
+const unpin: CommandSpec = {
+  path: 'session unpin',
+  summary: 'Undo `gc session pin`.',
+  args: [SESSIONS],
+  examples: [{ command: 'gc session unpin reviewer', explains: 'it sleeps again when nothing needs it' }],
+  city: true,
+  load: async () => (await import('../commands/session-upkeep.ts')).runSessionUnpin,
+};
+
+const reset: CommandSpec = {
+  path: 'session reset',
+  summary: 'Begin a new conversation in a session; the old one can still be read.',
+  details:
+    'One that runs is ended and started again. Strikes and quarantine are forgotten; holds and pins stay. It needs a controller.',
+  args: [SESSIONS],
+  examples: [{ command: 'gc session reset worker-1', explains: 'it forgets what it was told' }],
+  city: true,
+  load: async () => (await import('../commands/session-upkeep.ts')).runSessionReset,
+};
+
+const prune: CommandSpec = {
+  path: 'session prune',
+  summary: 'Close sessions that have been suspended for long.',
+  details: 'Sessions that the city file names are left alone.',
+  options: [
+    { name: 'before', value: 'age', summary: 'suspended for longer than this: 7d, 12h', default: '7d' },
+    JSON_OPTION,
+  ],
+  examples: [{ command: 'gc session prune --before 30d', explains: 'their conversations stay readable' }],
+  city: true,
+  load: async () => (await import('../commands/session-upkeep.ts')).runSessionPrune,
+};
+
+const submit: CommandSpec = {
+  path: 'session submit',
+  summary: 'Give an agent its next task: now, after this turn, or instead of it.',
+  details:
+    'default wakes it if it sleeps and stands by while it is at work; what it cannot take yet waits in its queue, as with `gc nudge`. ' +
+    'follow_up is for after this turn. interrupt_now ends the turn first. The first two are refused while it asks a person something.',
+  args: [
+    SESSIONS,
+    { name: 'message', summary: 'what to say; a single - reads it from stdin', variadic: true },
+  ],
+  options: [
+    {
+      name: 'intent',
+      value: 'intent',
+      summary: 'default, follow_up or interrupt_now',
+      default: 'default',
+      completes: ['default', 'follow_up', 'interrupt_now'],
+    },
+    JSON_OPTION,
+  ],
+  examples: [
+    { command: 'gc session submit worker-1 "Fix the parser"', explains: 'woken for it if it sleeps' },
+    {
+      command: 'gc session submit worker-1 "Stop. Look at p-19 first" --intent interrupt_now',
+      explains: 'instead of what it does',
+    },
+  ],
+  city: true,
+  load: async () => (await import('../commands/session-submit.ts')).runSessionSubmit,
 };
 
 const rename: CommandSpec = {
@@ -158,15 +255,21 @@ export const sessionGroup: GroupSpec = {
     list,
     attach,
     peek,
+    submit,
     sessionNudge,
     sessionPending,
     sessionRespond,
+    sessionWait,
     interrupt,
     kill,
     suspend,
     wake,
+    pin,
+    unpin,
+    reset,
     close,
     rename,
+    prune,
     logs,
     sessionFork,
   ],

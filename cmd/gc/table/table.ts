@@ -1,7 +1,9 @@
 import type { CommandSpec, GroupSpec } from '../cli/spec.ts';
 import { agentSideGroup, internalGroup, runtimeGroup, skillGroup } from './agent-side.ts';
 import { cityGroup } from './city.ts';
+import { beadsGroup, convergeGroup, eventGroup, serviceGroup } from './city-parts.ts';
 import { conformanceGroup } from './conformance.ts';
+import { convoyGroup } from './convoy.ts';
 import { formulaGroup, orderGroup } from './formula.ts';
 import { logGroup } from './log.ts';
 import { machineGroup } from './machine.ts';
@@ -9,10 +11,13 @@ import { mailGroup } from './mail.ts';
 import { agentGroup, configGroup, supervisorGroup } from './manage.ts';
 import { importGroup, packGroup } from './packs.ts';
 import { rigGroup } from './rig.ts';
+import { ruleGroup } from './rule.ts';
 import { serveGroup } from './serve.ts';
 import { sessionGroup } from './session.ts';
 import { sessionsGroup } from './sessions.ts';
 import { talkGroup } from './talk.ts';
+import { traceGroup } from './trace.ts';
+import { waitGroup } from './wait.ts';
 import { workGroup } from './work.ts';
 import { worktreeGroup } from './worktree.ts';
 
@@ -20,12 +25,19 @@ import { worktreeGroup } from './worktree.ts';
 export const groups: readonly GroupSpec[] = [
   cityGroup,
   talkGroup,
+  ruleGroup,
+  traceGroup,
+  eventGroup,
+  waitGroup,
   agentSideGroup,
   runtimeGroup,
   workGroup,
+  convoyGroup,
+  beadsGroup,
   mailGroup,
   formulaGroup,
   orderGroup,
+  convergeGroup,
   sessionGroup,
   logGroup,
   sessionsGroup,
@@ -36,6 +48,7 @@ export const groups: readonly GroupSpec[] = [
   configGroup,
   importGroup,
   packGroup,
+  serviceGroup,
   supervisorGroup,
   serveGroup,
   conformanceGroup,

@@ -92,23 +92,36 @@ export const sessionRespond: CommandSpec = {
   summary: 'Answer what an agent asks.',
   details:
     'The first answer counts; a later one, also of somebody else, is told that it came too late. An agent cannot answer ' +
-    'for itself: the command is refused inside a session. The log says who answered.',
+    'for itself: the command is refused inside a session. The log says who answered. With --for the same is answered so ' +
+    'without a person from now on, see `gc rule`.',
   args: [
     {
-      name: 'session',
-      summary: 'name, alias or id of a session, or the id of its question',
+      name: 'question',
+      summary: 'its id as gc pending shows it, or the session that asks',
       completes: 'session',
     },
     {
       name: 'choice',
-      summary: 'the number of an option, its words or their beginning; or approve, deny',
+      summary: 'the number of an option, its words or their beginning; or approve, deny, yes, no',
       variadic: true,
     },
   ],
-  options: [JSON_OPTION],
+  options: [
+    {
+      name: 'for',
+      value: 'scope',
+      summary: 'how long it holds: once; session; project: in that folder; city; always: for you',
+      default: 'once',
+      completes: ['once', 'session', 'project', 'city', 'always'],
+    },
+    { name: 'text', value: 'text', summary: 'what the agent is told besides, as a message' },
+    JSON_OPTION,
+  ],
   examples: [
-    { command: 'gc session respond reviewer 1', explains: 'the first choice' },
-    { command: 'gc session respond reviewer deny', explains: 'whatever its number is' },
+    { command: 'gc session respond q1 1', explains: 'the first choice' },
+    { command: 'gc session respond q1 no --text "use git mv"', explains: 'and what to do instead' },
+    { command: 'gc session respond q1 yes --for session', explains: 'the same again needs nobody' },
+    { command: 'gc session respond reviewer deny', explains: 'whatever that session asks now' },
   ],
   city: true,
   load: async () => (await import('../commands/questions.ts')).runRespond,

@@ -1,5 +1,6 @@
 import { BD_OPTIONS, VERBS } from '../bd/verbs.ts';
 import { type CommandSpec, type GroupSpec, JSON_OPTION } from '../cli/spec.ts';
+import { graph } from './city-parts.ts';
 
 const verbLines = VERBS.map(({ usage, summary }) => `    ${usage.padEnd(38)}${summary}`);
 
@@ -85,5 +86,5 @@ export const workGroup: GroupSpec = {
   heading: 'Work',
   summary: '',
   bare: 'help',
-  commands: [bd, sling],
+  commands: [bd, sling, graph],
 };

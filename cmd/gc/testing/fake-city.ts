@@ -2,8 +2,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serveCity } from '../../../internal/api/http/city-server.ts';
+import { RuleDouble } from '../../../internal/api/http/testing/rule-double.ts';
+import { TraceDouble } from '../../../internal/api/http/testing/trace-double.ts';
+import { UpkeepDouble } from '../../../internal/api/http/testing/upkeep-double.ts';
+import { WaitDouble } from '../../../internal/api/http/testing/wait-double.ts';
 import type {
-  AnswerRequest,
   CityApi,
   CityStatus,
   HandoffRequest,
@@ -11,12 +14,12 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
-  OpenQuestions,
   SessionView,
   TakenMark,
   TakenNudges,
 } from '../../../internal/controller/city-api.ts';
 import { apiSocketPath } from '../../../internal/controller/control-socket-client.ts';
+import type { AnswerRequest, OpenQuestions } from '../../../internal/controller/question-api.ts';
 import type { CityEvent, EventFilter } from '../../../internal/events/event.ts';
 import { systemClock } from '../../../internal/platform/clock.ts';
 import { GcError } from '../../../internal/platform/errors.ts';
@@ -40,6 +43,13 @@ const EVENT_COUNT = 130;
 
 /** A city whose controller answers on a real socket, from fixed facts, and remembers what it was told. */
 export class FakeCityApi implements CityApi {
+  readonly rules = new RuleDouble();
+  readonly trace = new TraceDouble();
+  readonly upkeep = new UpkeepDouble(
+    (target) => this.session(target),
+    () => this.sessions(),
+  );
+  readonly waits = new WaitDouble();
   readonly nudges: { readonly target: string; readonly request: NudgeRequest }[] = [];
   nudgeOutcome: NudgeReply['outcome'] = { kind: 'delivered', tookMs: 700, verified: true };
   readonly words: {
@@ -119,9 +129,19 @@ export class FakeCityApi implements CityApi {
     return this.questionsNow;
   }
   async answer(target: string, request: AnswerRequest) {
-    const { display_name } = await this.session(target);
+    const asked = this.questionsNow.items.find(({ id }) => id === target);
+    const session = asked?.session ?? (await this.session(target)).display_name;
+    if (!asked && this.questionsNow.items.length === 0) {
+      throw new GcError('session-no-pending', `session ${session} has no pending interaction`);
+    }
     this.answers.push({ target, request });
-    return { session: display_name, request_id: request.request_id ?? 'q1', choice: request.action };
+    const { scope } = request;
+    const rule =
+      scope && scope !== 'once'
+        ? await this.rules.add({ effect: 'allow', scope, tool: asked?.tool ?? 'Bash', input: 'x' })
+        : undefined;
+    const choice = request.action;
+    return { session, request_id: 'tmux-abc', choice, id: asked?.id ?? 'q1', ...(rule ? { rule } : {}) };
   }
   async peek(target: string) {
     await this.session(target);

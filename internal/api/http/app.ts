@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { actingFor } from '../../controller/acting.ts';
+import { actingFor, askedFrom } from '../../controller/acting.ts';
 import { codeOf, GcError, messageOf } from '../../platform/errors.ts';
 import type { Log } from '../../platform/log.ts';
-import { ACTOR_HEADER, BODY_LIMIT_BYTES, decodeActor, encodeError } from './wire.ts';
+import { ACTOR_HEADER, BODY_LIMIT_BYTES, decodeActor, encodeError, PLACE_HEADERS } from './wire.ts';
 
 /** One request as a handler sees it, free of the HTTP library. */
 export interface ApiRequest {
@@ -115,9 +115,16 @@ function logRequests(app: FastifyInstance, log: Log): void {
 /** What a request does is done for whoever it says it comes from: the socket lets nobody else in than its owner. */
 function nameActors(app: FastifyInstance): void {
   app.addHook('preHandler', (request, _reply, done) => {
-    const actor = request.headers[ACTOR_HEADER];
-    actingFor(typeof actor === 'string' ? decodeActor(actor) : undefined, done);
+    const dir = headerOf(request, PLACE_HEADERS.dir);
+    const place = dir === undefined ? undefined : { dir, rig: headerOf(request, PLACE_HEADERS.rig) ?? '' };
+    const go = place ? () => askedFrom(place, done) : done;
+    actingFor(headerOf(request, ACTOR_HEADER), go);
   });
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === 'string' ? decodeActor(value) : undefined;
 }
 
 /** The library's own refusals, in our words. */

@@ -16,7 +16,11 @@ import {
   requiredText,
   takenMarks,
 } from './request-fields.ts';
+import { addRuleRoutes } from './rule-routes.ts';
 import { streamText } from './text-stream.ts';
+import { addTraceRoutes } from './trace-routes.ts';
+import { addUpkeepRoutes, scaleIn } from './upkeep-routes.ts';
+import { addWaitRoutes } from './wait-routes.ts';
 import { assertNudgeFits, paths } from './wire.ts';
 
 export interface RouteSurroundings {
@@ -42,6 +46,10 @@ export function addCityRoutes(app: HttpApp, api: CityApi, around: RouteSurroundi
   addQuestionRoutes(app, api);
   addLifecycleRoutes(app, api);
   addEvents(app, api, around);
+  addRuleRoutes(app, api);
+  addTraceRoutes(app, api);
+  addUpkeepRoutes(app, api);
+  addWaitRoutes(app, api);
 }
 
 function addCityWide(app: HttpApp, api: CityApi): void {
@@ -49,14 +57,15 @@ function addCityWide(app: HttpApp, api: CityApi): void {
   app.json('GET', paths.resources, async () => ({ json: await api.resources() }));
   app.json('POST', paths.reload, async () => ({ json: await api.reload() }));
   app.json('POST', paths.stop, async () => ({ json: await api.stop() }));
-  app.json('POST', '/v0/agent/*', async ({ params }) => {
-    const match = /^(.+)\/(suspend|resume)$/.exec(params['*'] ?? '');
+  app.json('POST', '/v0/agent/*', async ({ params, body }) => {
+    const match = /^(.+)\/(suspend|resume|scale)$/.exec(params['*'] ?? '');
     if (!match?.[1]) {
       throw new GcError(
         'action-not-found',
         'unknown agent action; runtime operations moved to /v0/session/{id}/*',
       );
     }
+    if (match[2] === 'scale') return { json: await api.upkeep.scale(match[1], scaleIn(body)) };
     await api.setAgentSuspended(match[1], match[2] === 'suspend');
     return { json: { status: 'ok' } };
   });

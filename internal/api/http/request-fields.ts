@@ -32,6 +32,27 @@ export function countOr(body: unknown, field: string, otherwise: number): number
   return value;
 }
 
+/** A number of at least 0 that may be absent. @throws GcError `invalid-request` */
+export function optionalCount(body: unknown, field: string): number | undefined {
+  return fieldOf(body, field) === undefined ? undefined : countOr(body, field, 0);
+}
+
+/** A list of strings; none where it is absent. @throws GcError `invalid-request` */
+export function textsOf(body: unknown, field: string): readonly string[] {
+  const value = fieldOf(body, field) ?? [];
+  const isList = Array.isArray(value) && value.every((each) => typeof each === 'string');
+  if (isList) return value;
+  throw new GcError('invalid-request', `"${field}" must be a list of strings`);
+}
+
+/** A number that may be absent. @throws GcError `invalid-request` */
+export function optionalNumber(body: unknown, field: string): number | undefined {
+  const value = fieldOf(body, field);
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw new GcError('invalid-request', `"${field}" must be a number`);
+}
+
 /** An unsigned whole number of a query string. @throws GcError `invalid-request` */
 export function queryCount(text: string | undefined, field: string): number | undefined {
   if (text === undefined || text === '') return undefined;

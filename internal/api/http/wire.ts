@@ -56,8 +56,28 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'already-answered': { status: 409, code: 'invalid_interaction' },
   'interaction-changed': { status: 409, code: 'invalid_interaction' },
   'interaction-not-cleared': CONFLICT,
+  'interaction-withdrawn': { status: 409, code: 'invalid_interaction' },
+  'foreign-interaction': { status: 409, code: 'invalid_interaction' },
+  'interaction-expired': { status: 410, code: 'expired' },
+  'answered-by-agent': { status: 403, code: 'forbidden' },
+  'rules-busy': UNAVAILABLE,
+  'rules-unreadable': CONFLICT,
   'unknown-action': INVALID,
+  'not-a-wait': INVALID,
+  'wait-needs-note': INVALID,
+  'wait-needs-condition': INVALID,
+  'wait-on-itself': CONFLICT,
+  'wait-cycle': CONFLICT,
+  'session-closed': CONFLICT,
   'session-replaced': CONFLICT,
+  'session-archived': CONFLICT,
+  'session-missing-config': CONFLICT,
+  'session-duplicate': CONFLICT,
+  'session-foreign-state': CONFLICT,
+  'session-not-settled': CONFLICT,
+  'agent-suspended': CONFLICT,
+  'no-controller': CONFLICT,
+  'pending-interaction': { status: 409, code: 'pending_interaction' },
   'interaction-unsupported': UNSUPPORTED,
   'attach-unsupported': UNSUPPORTED,
   'runtime-unavailable': UNAVAILABLE,
@@ -129,10 +149,14 @@ export function assertNudgeFits(text: string): void {
 }
 
 function session(target: string): string {
+  return `/v0/session/${named(target)}`;
+}
+
+function named(target: string): string {
   if (target.trim() === '') {
     throw new GcError('session-not-found', 'no session was named', { next: 'gc session list' });
   }
-  return `/v0/session/${encodeURIComponent(wellFormed(target))}`;
+  return encodeURIComponent(wellFormed(target));
 }
 
 /** Half a surrogate pair has no URI form; it names nothing anyway. */
@@ -147,10 +171,13 @@ export const paths = {
   sessions: '/v0/sessions',
   session,
   sessionAction: (target: string, action: string): string => `${session(target)}/${action}`,
-  agentAction: (agent: string, action: 'suspend' | 'resume'): string =>
+  agentAction: (agent: string, action: 'suspend' | 'resume' | 'scale'): string =>
     `/v0/agent/${wellFormed(agent).split('/').map(encodeURIComponent).join('/')}/${action}`,
   nudges: '/v0/nudges',
   questions: '/v0/pending',
+  answer: (target: string): string => `/v0/pending/${named(target)}/respond`,
+  rules: '/v0/rules',
+  rule: (id: string): string => `/v0/rules/${encodeURIComponent(wellFormed(id))}`,
   events: '/v0/events',
   eventStream: '/v0/events/stream',
   reload: '/v0/reload',
@@ -159,6 +186,8 @@ export const paths = {
 
 /** Who a request is made for, percent-encoded. */
 export const ACTOR_HEADER = 'x-gc-actor';
+/** Where it is made: the working directory, and the rig of the session it comes from; percent-encoded. */
+export const PLACE_HEADERS = { dir: 'x-gc-dir', rig: 'x-gc-rig' } as const;
 
 /** `undefined` for what is no name. */
 export function decodeActor(text: string): string | undefined {

@@ -1,9 +1,6 @@
-import { GcError } from '../../platform/errors.ts';
+import { BLOCKING_DEPENDENCIES, NOT_WORK, refuseUnfiltered } from '../bead-rules.ts';
 import { type BeadFilter, type BeadQuery, DEFAULT_PRIORITY } from '../store.ts';
 
-/** Infrastructure, not work. Source: Gas City's `Ready`. */
-const NOT_WORK = ['merge-request', 'gate', 'molecule', 'message', 'session', 'agent', 'role', 'rig'];
-const BLOCKING_DEPENDENCIES = ['blocks', 'waits-for', 'conditional-blocks'];
 /** Keys that can stand in a path as they are, so that an index over that path is used. */
 const INDEXABLE_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -47,15 +44,7 @@ export function whereOf(query: BeadQuery): Where {
     asked.add('beads.closed_at > ?', new Date(query.closedAfter).toISOString());
   }
   addFilter(asked, query);
-  if (asked.isEmpty && query.allowScan !== true) {
-    throw new GcError(
-      'query-needs-filter',
-      'a bead query needs a filter: status, type, label, assignee ...',
-      {
-        next: 'add a filter, or allow a scan of all beads',
-      },
-    );
-  }
+  if (asked.isEmpty) refuseUnfiltered(query);
   const namesStatus = query.status !== undefined || query.statuses !== undefined;
   if (!namesStatus && query.includeClosed !== true && query.closedAfter === undefined) {
     asked.add("beads.status <> 'closed'");

@@ -1,5 +1,6 @@
 import { GcError } from '../../platform/errors.ts';
 import type { SqliteDatabase } from '../../platform/sqlite.ts';
+import { applyPatch, parseNeed } from '../bead-rules.ts';
 import {
   type Bead,
   BeadClaimedError,
@@ -12,13 +13,15 @@ import {
   type NewBead,
   RevisionConflictError,
 } from '../store.ts';
-import { applyPatch, type BeadRow, newBeadFields, parseNeed, toBead } from './bead-codec.ts';
+import { type BeadRow, newBeadFields, toBead } from './bead-codec.ts';
 import { selectBeads, type Where, whereOf, whereReady } from './bead-query.ts';
 
 /** A new bead, or a function that makes it from the id it will have. */
 export type BeadDraft = NewBead | ((id: string) => NewBead);
 
 const DEFAULT_ID_PREFIX = 'gc';
+/** The city's own state that says where its work is. */
+export const WORK_PROVIDER_KEY = 'bead_store';
 
 /** Synchronous access to the bead rows; the callers bring the transaction and the retry. */
 export class BeadTable {
@@ -33,8 +36,8 @@ export class BeadTable {
 
   create(draft: BeadDraft, nowMs: number): Bead {
     const num = this.#nextNumber();
-    const prefix = (typeof draft === 'function' ? undefined : draft.prefix) || DEFAULT_ID_PREFIX;
-    const id = `${prefix}-${num}`;
+    const prefix = typeof draft === 'function' ? undefined : draft.prefix;
+    const id = prefix ? `${prefix}-${num}` : `${DEFAULT_ID_PREFIX}-${this.#recordLetter()}${num}`;
     const bead = typeof draft === 'function' ? draft(id) : draft;
     this.#db
       .prepare(
@@ -93,7 +96,7 @@ export class BeadTable {
     this.#db
       .prepare(
         `UPDATE beads SET title = @title, status = @status, issue_type = @issue_type, priority = @priority,
-           assignee = @assignee, description = @description, notes = @notes, labels = @labels, metadata = @metadata,
+           assignee = @assignee, parent = @parent, description = @description, notes = @notes, labels = @labels, metadata = @metadata,
            updated_at = @now, closed_at = @closed_at, revision = revision + 1
          WHERE id = @id`,
       )
@@ -104,6 +107,7 @@ export class BeadTable {
         issue_type: next.issue_type,
         priority: next.priority ?? null,
         assignee: next.assignee,
+        parent: next.parent,
         description: next.description,
         notes: next.notes ?? '',
         labels: JSON.stringify(next.labels),
@@ -196,11 +200,31 @@ export class BeadTable {
       .all(id);
   }
 
-  #nextNumber(): number {
+  /** The last number that was given out, 0 before the first. */
+  lastNumber(): number {
     const row = this.#db
       .prepare<[], { seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'beads'")
       .get();
-    return (row?.seq ?? 0) + 1;
+    return row?.seq ?? 0;
+  }
+
+  /** Numbers up to this one are not given out: somebody else did. */
+  continueAfter(num: number): void {
+    if (num <= this.lastNumber()) return;
+    this.#db.prepare("DELETE FROM sqlite_sequence WHERE name = 'beads'").run();
+    this.#db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES ('beads', ?)").run(num);
+  }
+
+  #nextNumber(): number {
+    return this.lastNumber() + 1;
+  }
+
+  /** Where work is numbered by a file of its own, a record must not be called what work can be called: `gc-s7`, not `gc-7`. */
+  #recordLetter(): string {
+    const row = this.#db
+      .prepare<[string], { value: string }>('SELECT value FROM city_state WHERE key = ?')
+      .get(WORK_PROVIDER_KEY);
+    return row?.value === 'file' ? 's' : '';
   }
 
   /** Returns whether anything changed. */

@@ -15,12 +15,12 @@ import {
   withRetry,
 } from '../../platform/sqlite.ts';
 import type { Bead, BeadPatch } from '../store.ts';
-import { SqliteBeadStore } from './bead-store.ts';
 import { type BeadDraft, BeadTable } from './bead-table.ts';
 import { type Decision, DecisionTable, type NewDecision } from './decision-table.ts';
 import type { NudgeRow } from './inbox-table.ts';
 import { OutboxTable } from './outbox-table.ts';
 import { CITY_MIGRATIONS } from './schema.ts';
+import { SqliteWork } from './sqlite-work.ts';
 import { StateTable } from './state-table.ts';
 import { Testimony, type Witness, WitnessedBeadTable } from './witness.ts';
 
@@ -85,7 +85,7 @@ export class CityDatabase implements DatabaseAccess {
   readonly file: string;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly beads: SqliteBeadStore;
+  readonly beads: SqliteWork;
   readonly events: SqliteEventBus;
   readonly eventTable: EventTable;
   /** For other tables of this database that bring their own rows. */
@@ -117,7 +117,7 @@ export class CityDatabase implements DatabaseAccess {
     this.#stateTable = new StateTable(this.connection);
     this.eventTable = new EventTable(this.connection);
     this.events = new SqliteEventBus({ db: this.connection, table: this.eventTable, access: this, clock });
-    this.beads = new SqliteBeadStore(this, this.beadTable, clock);
+    this.beads = new SqliteWork(this);
   }
 
   /** One short piece of reading. */

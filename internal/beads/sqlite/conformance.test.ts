@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BEAD_STORE_CASES, type BeadStoreCase } from '../../../conformance/beads/bead-store-cases.ts';
+import { TRANSACTION_CASES } from '../../../conformance/beads/transaction-cases.ts';
 import { WORK_CASES } from '../../../conformance/beads/work-cases.ts';
 import { EVENT_BUS_CASES, type EventBusCase } from '../../../conformance/events/event-bus-cases.ts';
 import type { EventBus } from '../../events/event.ts';
@@ -30,6 +31,14 @@ afterEach(() => {
 describe('bead store conformance: sqlite', () => {
   for (const test of STORE_CASES) {
     it(test.name, () => test.run({ store: first.beads, second: second.beads }));
+  }
+});
+
+describe('work conformance: sqlite', () => {
+  for (const test of TRANSACTION_CASES) {
+    it(test.name, () =>
+      test.run({ work: first.beads, second: second.beads, events: () => first.events.list({}) }),
+    );
   }
 });
 

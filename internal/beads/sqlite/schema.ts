@@ -1,6 +1,8 @@
 import { EVENT_SCHEMA } from '../../events/event-table.ts';
 import { INBOX_SCHEMA } from './inbox-table.ts';
+import { INTERACTION_SCHEMA } from './interaction-table.ts';
 import { OUTBOX_SCHEMA } from './outbox-table.ts';
+import { TRACE_SCHEMA } from './trace-table.ts';
 
 /**
  * Labels and metadata are JSON columns: a bead is read and written as one row. The two unique indexes let no two open
@@ -86,4 +88,6 @@ export const CITY_MIGRATIONS: readonly string[] = [
   WORK,
   INBOX_SCHEMA,
   OUTBOX_SCHEMA,
+  INTERACTION_SCHEMA,
+  TRACE_SCHEMA,
 ];

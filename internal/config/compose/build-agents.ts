@@ -2,7 +2,6 @@ import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import type { Agent, AgentDefaults, NamedSession, Rig, Worktree } from '../city.ts';
 import type { Look } from '../document/look.ts';
 import type { ProblemList } from '../document/problems.ts';
-import { readText } from '../document/read-source.ts';
 import { deriveBeadPrefix, qualifiedName } from '../qualified-name.ts';
 import { durationMs, sleepText } from '../schema/raw-values.ts';
 import type { RawAgent } from '../schema/schema-agent.ts';
@@ -11,6 +10,7 @@ import { buildSleep } from './build-sections.ts';
 import type { AgentEntry, SessionEntry } from './draft.ts';
 import { type Entry, placeOf } from './entry.ts';
 import type { Guard } from './guard.ts';
+import { readNamepool } from './namepool.ts';
 import { areFragmentsInside, isInside } from './outside.ts';
 
 /** Folders beside a prompt whose fragments it may call. Source: Gas City prompt rendering. */
@@ -163,7 +163,7 @@ async function resolveFiles(entry: AgentEntry, context: AgentContext) {
     overlayDir: overlay.path,
     sessionSetupScript: script.path,
     namepool: namepool.path,
-    namepoolNames: await readNamepool(namepool.path, context),
+    namepoolNames: await poolNamesOf(namepool.path, entry, context),
   };
 }
 
@@ -243,18 +243,15 @@ function warnMissing(
   );
 }
 
-async function readNamepool(file: string, context: AgentContext): Promise<readonly string[]> {
+async function poolNamesOf(
+  file: string,
+  entry: AgentEntry,
+  context: AgentContext,
+): Promise<readonly string[]> {
   if (file === '' || context.look.kind(file) !== 'file') return [];
   context.sources.add(file);
-  const read = await readText(file);
-  if (read.kind === 'unreadable') {
-    context.problems.add(read.problems);
-    return [];
-  }
-  return read.text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'));
+  const { name, dir = '' } = entry.value;
+  return readNamepool(file, { name, dir, binding: entry.binding }, context.problems);
 }
 
 function agentLabel({ value, binding }: Pick<AgentEntry, 'value' | 'binding'>): string {

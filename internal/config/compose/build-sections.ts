@@ -78,6 +78,8 @@ export function buildSections(draft: Draft, folderName: string): SectionsOfCity 
       restartWindowMs: durationMs(daemon.restart_window) ?? DEFAULTS.restartWindowMs,
       shutdownTimeoutMs: durationMs(daemon.shutdown_timeout) ?? DEFAULTS.shutdownTimeoutMs,
       driftDrainTimeoutMs: durationMs(daemon.drift_drain_timeout) ?? DEFAULTS.driftDrainTimeoutMs,
+      answerTimeoutMs: durationMs(daemon.answer_timeout) ?? 0,
+      onAnswerTimeout: daemon.on_answer_timeout ?? 'deny',
       probeConcurrency: Math.max(1, daemon.probe_concurrency ?? DEFAULTS.probeConcurrency),
       maxWakesPerTick: positive(daemon.max_wakes_per_tick, DEFAULTS.maxWakesPerTick),
       maxLoadPerCore: daemon.max_load_per_core ?? 0,

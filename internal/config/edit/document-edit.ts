@@ -7,7 +7,7 @@ import {
   type ValuePath,
   valueAt,
 } from '../document/source-document.ts';
-import { EditError } from './edit-error.ts';
+import { EditError, unreadable } from './edit-error.ts';
 import { type Candidates, tomlAppend, tomlInsertTable, tomlRemove, tomlSet } from './toml-edit.ts';
 import { yamlAppend, yamlInsert, yamlRemove, yamlSet } from './yaml-edit.ts';
 
@@ -79,10 +79,7 @@ export async function setValue(text: string, file: string, path: ValuePath, valu
 async function parsed(text: string, file: string): Promise<SourceDocument> {
   const result = await parseText(file, text);
   if (result.kind === 'parsed') return result.document;
-  const reason = result.problems.map((problem) => problem.message).join('; ');
-  throw new EditError('config-unreadable', `${file} cannot be edited: ${reason}`, {
-    next: 'repair the file first',
-  });
+  throw unreadable(file, result.problems);
 }
 
 /** The first text that means one of the accepted things. */

@@ -192,6 +192,8 @@ describe('CFG-12: suspend and resume', () => {
     writeFileSync(city.file, 'agents: [');
     await expect(setSuspended(city, agent('a'), false, io)).rejects.toMatchObject({
       code: 'config-unreadable',
+      message: expect.stringMatching(/cannot be edited: \d+:\d+ /),
+      next: 'repair the file first',
     });
     writeFileSync(city.file, 'agents: [{name: z, start_command: sh}]');
     await expect(setSuspended(city, agent('a'), true, io)).rejects.toMatchObject({ code: 'agent-not-found' });

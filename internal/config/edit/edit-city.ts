@@ -5,7 +5,7 @@ import { didYouMean } from '../document/nearest.ts';
 import { isToml, parseText, pathKind, readDocument } from '../document/read-source.ts';
 import { isMap, type SourceDocument, type ValuePath, valueAt } from '../document/source-document.ts';
 import { qualifiedName } from '../qualified-name.ts';
-import { EditError } from './edit-error.ts';
+import { EditError, unreadable } from './edit-error.ts';
 import { newManifest, suspendedText } from './text-edit.ts';
 
 /** What an edit needs from outside. */
@@ -59,14 +59,16 @@ export async function setSuspended(
   });
 }
 
-interface Place {
+/** Where something of a city is declared. */
+export interface DeclaredPlace {
   readonly file: string;
   readonly isManifest: boolean;
   /** An agent folder without a manifest: the edit makes one. */
   readonly isNew: boolean;
 }
 
-async function placeOf(city: EditedCity, target: SuspendTarget): Promise<Place> {
+/** @throws EditError `rig-not-found`, `agent-not-found` */
+export async function placeOf(city: EditedCity, target: SuspendTarget): Promise<DeclaredPlace> {
   if (target.kind === 'workspace') return { file: city.file, isManifest: false, isNew: false };
   if (target.kind === 'rig') {
     const rig = city.rigs.find(({ name }) => name === target.name);
@@ -109,10 +111,7 @@ async function editNewManifest(file: string, suspended: boolean, io: EditIo): Pr
 async function readFresh(file: string): Promise<SourceDocument> {
   const { parsed } = await readDocument(file);
   if (parsed.kind === 'parsed') return parsed.document;
-  const reason = parsed.problems.map((problem) => problem.message).join('; ');
-  throw new EditError('config-unreadable', `${file} cannot be edited: ${reason}`, {
-    next: 'repair the file first',
-  });
+  throw unreadable(file, parsed.problems);
 }
 
 function pathOf(document: SourceDocument, target: SuspendTarget, isManifest: boolean): ValuePath {
@@ -143,8 +142,12 @@ export function rigPath(document: Pick<SourceDocument, 'data' | 'file'>, name: s
   return path;
 }
 
-/** Where the agent stands in the file as it is now. */
-function agentPath(document: SourceDocument, name: string, isManifest: boolean): ValuePath {
+/** Where the agent stands in the file as it is now. @throws EditError `agent-not-found`, `ambiguous-edit` */
+export function agentPath(
+  document: Pick<SourceDocument, 'data' | 'file'>,
+  name: string,
+  isManifest: boolean,
+): ValuePath {
   if (isManifest) return [];
   const found: ValuePath[] = [];
   for (const section of ['agents', 'agent']) {

@@ -6,7 +6,7 @@ import { GcError } from '../../platform/errors.ts';
 import { acquireLifetimeLock } from '../../platform/lifetime-lock.ts';
 import { readText } from '../document/read-source.ts';
 import type { EditIo } from './edit-city.ts';
-import { EditError } from './edit-error.ts';
+import { unreadable } from './edit-error.ts';
 
 const EDIT_LOCK_WAIT_MS = 5_000;
 const EDIT_LOCK_POLL_MS = 50;
@@ -40,8 +40,7 @@ export async function editFile<T>(
   return withEditLock(place, async () => {
     const read = await readText(file);
     if (read.kind === 'unreadable') {
-      const reason = read.problems.map((problem) => problem.message).join('; ');
-      throw new EditError('config-unreadable', `${file} cannot be edited: ${reason}`);
+      throw unreadable(file, read.problems);
     }
     const before = await readFile(file);
     // The byte order mark is no part of the text, but stays.

@@ -53,7 +53,7 @@ describe('flags of a schema in a command line', () => {
     expect(replaceSchemaFlags(codex, 'codex -c model_reasoning_effort=low -c other=1', [])).toBe(
       'codex -c other=1',
     );
-    expect(replaceSchemaFlags(codex, 'codex --sandbox read-only --ask-for-approval untrusted -q', [])).toBe(
+    expect(replaceSchemaFlags(codex, 'codex --sandbox read-only --ask-for-approval on-request -q', [])).toBe(
       'codex -q',
     );
     expect(replaceSchemaFlags(claude, 'claude --effort extreme', [])).toBe('claude --effort extreme');
@@ -65,7 +65,7 @@ describe('flags of a schema in a command line', () => {
       effort: 'low',
     });
     expect(
-      stripSchemaFlags(codex, ['--ask-for-approval', 'untrusted', '--sandbox', 'read-only']).inferred,
+      stripSchemaFlags(codex, ['--ask-for-approval', 'on-request', '--sandbox', 'read-only']).inferred,
     ).toEqual({
       permission_mode: 'suggest',
     });

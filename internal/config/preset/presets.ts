@@ -20,8 +20,9 @@ function option(
 
 const CLAUDE_OPTIONS: readonly ProviderOption[] = [
   option('permission_mode', 'Permission mode', 'auto-edit', [
-    ['auto-edit', '--permission-mode', 'auto-edit'],
-    ['full-auto', '--permission-mode', 'full-auto'],
+    ['default', '--permission-mode', 'default'],
+    ['auto-edit', '--permission-mode', 'acceptEdits'],
+    ['full-auto', '--permission-mode', 'auto'],
     ['plan', '--permission-mode', 'plan'],
     ['unrestricted', '--dangerously-skip-permissions'],
   ]),
@@ -40,8 +41,9 @@ const CLAUDE_OPTIONS: readonly ProviderOption[] = [
 
 const CODEX_OPTIONS: readonly ProviderOption[] = [
   option('permission_mode', 'Permission mode', 'unrestricted', [
-    ['suggest', '--ask-for-approval', 'untrusted', '--sandbox', 'read-only'],
-    ['auto-edit', '--full-auto'],
+    ['suggest', '--ask-for-approval', 'on-request', '--sandbox', 'read-only'],
+    // Spelled in the short form, so that beside a sandbox of its own it is not taken for the mode above.
+    ['auto-edit', '-a', 'on-request', '--sandbox', 'workspace-write'],
     ['unrestricted', '--dangerously-bypass-approvals-and-sandbox'],
   ]),
   option('model', 'Model', '', [
@@ -50,7 +52,13 @@ const CODEX_OPTIONS: readonly ProviderOption[] = [
   ]),
   option('sandbox', 'Sandbox', '', [
     ['read-only', '--sandbox', 'read-only'],
-    ['network-off', '--sandbox', 'network-off'],
+    [
+      'network-off',
+      '-c',
+      'sandbox_mode=workspace-write',
+      '-c',
+      'sandbox_workspace_write.network_access=false',
+    ],
   ]),
   option('effort', 'Effort', '', [
     ['low', '-c', 'model_reasoning_effort=low'],
@@ -79,7 +87,10 @@ function permissionModes(options: readonly ProviderOption[]): Readonly<Record<st
   return Object.fromEntries(modes.map(({ value, flagArgs }) => [value, flagArgs.join(' ')]));
 }
 
-/** The agent programs known without configuration, in the order in which they are looked for. Source: Gas City. */
+/**
+ * The agent programs known without configuration, in the order in which they are looked for. Source: Gas City; what
+ * options stand for, and how programs other than Claude Code are told to go on with a conversation, is what they themselves offer.
+ */
 export const BUILTIN_PRESETS: Readonly<Record<string, ProviderSpec>> = {
   claude: {
     displayName: 'Claude Code',
@@ -112,6 +123,8 @@ export const BUILTIN_PRESETS: Readonly<Record<string, ProviderSpec>> = {
     acpCommand: 'codex-acp',
     supportsHooks: true,
     instructionsFile: 'AGENTS.md',
+    resumeFlag: 'resume',
+    resumeStyle: 'subcommand',
     permissionModes: permissionModes(CODEX_OPTIONS),
     optionDefaults: { permission_mode: 'unrestricted', effort: 'xhigh' },
     optionsSchema: CODEX_OPTIONS,
@@ -129,6 +142,7 @@ export const BUILTIN_PRESETS: Readonly<Record<string, ProviderSpec>> = {
     acpArgs: ['--experimental-acp'],
     supportsHooks: true,
     instructionsFile: 'AGENTS.md',
+    resumeFlag: '--resume',
     permissionModes: permissionModes(GEMINI_OPTIONS),
     optionDefaults: { permission_mode: 'unrestricted' },
     optionsSchema: GEMINI_OPTIONS,
@@ -174,6 +188,7 @@ export const BUILTIN_PRESETS: Readonly<Record<string, ProviderSpec>> = {
     acpArgs: ['acp'],
     supportsHooks: true,
     instructionsFile: 'AGENTS.md',
+    resumeFlag: '--session',
   },
   auggie: {
     displayName: 'Auggie CLI',
@@ -192,6 +207,7 @@ export const BUILTIN_PRESETS: Readonly<Record<string, ProviderSpec>> = {
     processNames: ['pi', 'node', 'bun'],
     supportsHooks: true,
     instructionsFile: 'AGENTS.md',
+    resumeFlag: '--session',
   },
   omp: {
     displayName: 'Oh My Pi (OMP)',

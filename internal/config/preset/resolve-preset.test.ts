@@ -99,8 +99,14 @@ describe('built-in presets', () => {
     expect(await presetOf('agents: [{name: a, provider: opencode}]')).toMatchObject({
       promptMode: 'none',
       env: { OPENCODE_PERMISSION: '{"*":"allow"}' },
-      resumeFlag: '',
-      resumeStyle: '',
+      sessionIdFlag: '',
+      resumeFlag: '--session',
+      resumeStyle: 'flag',
+    });
+    expect(await presetOf('agents: [{name: a, provider: codex}]')).toMatchObject({
+      sessionIdFlag: '',
+      resumeFlag: 'resume',
+      resumeStyle: 'subcommand',
     });
   });
 });
@@ -169,7 +175,7 @@ describe('layers', () => {
     const explicit =
       'providers: {p: {command: claude, args: [--permission-mode, plan], option_defaults: {permission_mode: auto-edit}}}\n';
     expect(commandLine(await presetOf(`${explicit}agents: [{name: a, provider: p}]`))).toBe(
-      'claude --permission-mode auto-edit --effort max',
+      'claude --permission-mode acceptEdits --effort max',
     );
     expect(
       commandLine(

@@ -1,3 +1,4 @@
+import { BEAD_PROVIDERS } from '../bead-provider.ts';
 import { WAKE_MODES } from './schema-agent.ts';
 import {
   backEnd,
@@ -90,6 +91,10 @@ export const daemonSchema = z
     wisp_gc_interval: duration().optional(),
     wisp_ttl: duration().optional(),
     drift_drain_timeout: duration().optional(),
+    answer_timeout: duration()
+      .optional()
+      .describe('What agents ask people is answered by itself after this. 0: never.'),
+    on_answer_timeout: z.enum(['deny', 'cancel']).optional().describe('How. Default: deny.'),
     observe_paths: texts().optional(),
     probe_concurrency: z.int().optional(),
     max_wakes_per_tick: z.int().optional(),
@@ -170,7 +175,7 @@ export const ordersSchema = z
   .meta({ id: 'Orders' });
 
 export const beadsSchema = z.strictObject({
-  provider: backEnd('bead provider', ['sqlite', 'bd', 'file']).optional().describe('Where work beads live.'),
+  provider: backEnd('bead provider', BEAD_PROVIDERS).optional().describe('Where work beads live.'),
 });
 export const mailSchema = z.strictObject({ provider: backEnd('mail provider', ['fake', 'fail']).optional() });
 export const eventsSchema = z.strictObject({

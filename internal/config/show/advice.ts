@@ -1,4 +1,4 @@
-import { supportsExpansion } from '../capacity.ts';
+import { isPool } from '../capacity.ts';
 import type { City, ConfigProblem } from '../city.ts';
 
 /**
@@ -9,7 +9,7 @@ export function adviceOf(city: City): readonly ConfigProblem[] {
   const named = new Set(city.namedSessions.map(({ templateQualifiedName }) => templateQualifiedName));
   return city.agents.flatMap((agent, index): ConfigProblem[] => {
     const { qualifiedName, maxActiveSessions, suspended, implicit, source } = agent;
-    const isLonely = maxActiveSessions === 1 && !supportsExpansion(agent) && !named.has(qualifiedName);
+    const isLonely = maxActiveSessions === 1 && !isPool(city, agent) && !named.has(qualifiedName);
     if (!isLonely || suspended || implicit) return [];
     return [
       {

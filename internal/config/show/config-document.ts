@@ -226,6 +226,8 @@ export function sectionTables(city: City): Readonly<Record<string, Table>> {
       wisp_gc_interval: time(daemon.wispGcIntervalMs),
       wisp_ttl: time(daemon.wispTtlMs),
       drift_drain_timeout: time(daemon.driftDrainTimeoutMs),
+      answer_timeout: time(daemon.answerTimeoutMs),
+      on_answer_timeout: daemon.onAnswerTimeout,
       observe_paths: daemon.observePaths,
       probe_concurrency: daemon.probeConcurrency,
       max_wakes_per_tick: daemon.maxWakesPerTick,

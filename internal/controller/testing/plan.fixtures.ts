@@ -5,6 +5,8 @@ import type { SessionRecord } from '../../session/record.ts';
 import { toSessionRecord } from '../../session/record-codec.ts';
 import { type Desired, NO_DEMAND, type OrderedSurvey, type ResolvedDesired } from '../model.ts';
 import type { PlanInput } from '../plan.ts';
+import type { SleepRequest } from '../sleep-policy.ts';
+import { NO_LIMITS } from '../start-limits.ts';
 
 /** Wall clock of every fixture. */
 export const NOW = Date.UTC(2026, 0, 2, 10);
@@ -80,6 +82,18 @@ export function aDesired(name: string, over: Partial<ResolvedDesired> = {}): Res
   };
 }
 
+export function aSleepRequest(over: Partial<SleepRequest> = {}): SleepRequest {
+  return {
+    class: 'interactive_resume',
+    value: '5m',
+    source: 'agent',
+    template: 'a',
+    dependsOn: [],
+    always: false,
+    ...over,
+  };
+}
+
 export function aRunningObservation(name: string, over: Partial<Observation> = {}): Observation {
   return {
     name,
@@ -127,16 +141,20 @@ export function aPlanInput(scene: PlanScene = {}): PlanInput {
     effects: new Map(),
     retryAt: new Map(),
     idleSince: new Map(),
+    probedAt: new Map(),
+    sleepCapabilities: new Map(),
     drainTold: new Map(),
     agentMissingSince: new Map(),
     canContinueStart: false,
     askedAt: new Map(),
     exits: new Map(),
     pending: new Set(),
+    readyWaits: new Set(),
     infrastructureLost: undefined,
     watchingSince: NOW - 3_600_000,
     watched: true,
     startSlots: 5,
+    limits: NO_LIMITS,
     room: undefined,
     elsewhere: new Set(),
     driftDrainTimeoutMs: 120_000,

@@ -15,7 +15,9 @@ export function anAgent(over: AgentPart): Agent {
     maxActiveSessions: undefined,
     minActiveSessions: 0,
     scaleCheck: '',
+    workQuery: '',
     namepoolNames: [],
+    dependsOn: [],
     implicit: false,
     ...over,
   };
@@ -62,5 +64,13 @@ export function waiting(counts: Readonly<Record<string, number>>, over: Partial<
 }
 
 export function aPoolScene(city: City, over: Partial<PoolScene> = {}): PoolScene {
-  return { city, records: [], work: NO_WORK, counts: new Map(), called: new Set(), ...over };
+  return {
+    city,
+    records: [],
+    work: NO_WORK,
+    counts: new Map(),
+    called: new Set(),
+    queried: new Set(),
+    ...over,
+  };
 }

@@ -23,7 +23,18 @@ describe('what a person is shown', () => {
       kind: 'approval',
       prompt: 'touch file.txt\nin /work',
       options: ['Allow for this session', 'Allow', 'Reject'],
-      metadata: { source: 'acp', tool_name: 'touch file.txt', asked_at: '2026-01-02T03:04:05.000Z' },
+      metadata: {
+        source: 'acp',
+        tool_name: 'touch file.txt',
+        tool_input: 'touch file.txt',
+        tool_input_cut: 'true',
+        option_kinds: 'allow_always,allow_once,reject_once',
+        asked_at: '2026-01-02T03:04:05.000Z',
+      },
+    });
+    expect(interactionOf(question({ tool: 'execute', input: 'rm a\nrm b' }), 0).metadata).toMatchObject({
+      tool_name: 'execute',
+      tool_input: 'rm a\nrm b',
     });
   });
 

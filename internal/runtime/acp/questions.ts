@@ -4,7 +4,7 @@ import type { InteractionResponse, PendingInteraction } from '../provider.ts';
 
 /** What an agent asks, in the words of the contract. Options are named as the agent names them. */
 export function interactionOf(question: WireAcpQuestion, alsoOpen: number): PendingInteraction {
-  const { id, kind, title, detail, options } = question;
+  const { id, kind, title, detail, options, tool, input } = question;
   return {
     request_id: id,
     kind: kind === 'permission' ? 'approval' : kind,
@@ -12,7 +12,10 @@ export function interactionOf(question: WireAcpQuestion, alsoOpen: number): Pend
     options: options.map((option) => option.name),
     metadata: {
       source: 'acp',
-      tool_name: title,
+      tool_name: tool ?? title,
+      tool_input: input ?? title,
+      ...(input === undefined ? { tool_input_cut: 'true' } : {}),
+      option_kinds: options.map((option) => option.kind).join(','),
       asked_at: new Date(question.askedAt).toISOString(),
       ...(alsoOpen > 0 ? { also_open: String(alsoOpen) } : {}),
     },

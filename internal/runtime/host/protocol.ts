@@ -85,6 +85,10 @@ const acpQuestion = object({
   /** More of it, several lines: the command, the file, the difference; cut to a bound. */
   detail: text,
   options: listOf(object({ id: text, name: text, kind: text })),
+  /** The kind of tool it is about, in the agent's words: `execute`, `edit` ... */
+  tool: optional(text),
+  /** The command or the file, to the letter; absent where that is not known. */
+  input: optional(text),
   /** Milliseconds since the epoch. */
   askedAt: COUNTER,
 });

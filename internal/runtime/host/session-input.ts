@@ -17,12 +17,14 @@ export interface InputModes {
   readonly applicationCursorKeys: boolean;
 }
 
+type InputTaker = Pick<AgentProcess, 'terminal' | 'terminalPath' | 'writeSome'>;
+
 /** Everything that is typed to one agent, by people and by the controller, in order. */
 export class SessionInput {
   readonly #name: string;
   readonly #modes: InputModes;
   readonly #interrupt: () => void;
-  #process: AgentProcess | undefined;
+  #process: InputTaker | undefined;
   #queue = new InputQueue(() => 0);
 
   constructor(name: string, modes: InputModes, interrupt: () => void) {
@@ -31,7 +33,7 @@ export class SessionInput {
     this.#interrupt = interrupt;
   }
 
-  connect(process: AgentProcess): void {
+  connect(process: InputTaker): void {
     this.#process = process;
     this.#queue = new InputQueue((bytes) => process.writeSome(bytes));
   }
@@ -60,7 +62,8 @@ export class SessionInput {
       );
     }
     if (!this.#modes.bracketedPaste) return this.#push(Buffer.from(text));
-    const whole = `${PASTE_BEGIN}${text.replaceAll(PASTE_END, '')}${PASTE_END}`;
+    // A blank in its place: what stands around it cannot make another one.
+    const whole = `${PASTE_BEGIN}${text.replaceAll(PASTE_END, ' ')}${PASTE_END}`;
     return this.#push(Buffer.from(whole), Buffer.from(PASTE_END));
   }
 

@@ -101,13 +101,18 @@ function askedApproval(approval: Approval, source: string): Asked {
       kind: 'approval',
       prompt: approval.prompt,
       options: approval.options,
-      metadata: { tool_name: approval.tool, source },
+      metadata: { tool_name: approval.tool, tool_input: approval.input, ...cutMark(approval.input), source },
     },
     keysFor: (action) => {
       const key = approvalKey(approval, action);
       return key === undefined ? undefined : [key];
     },
   };
+}
+
+/** A screen breaks lines as it likes: what stands in several of them is not known to the letter. */
+function cutMark(input: string): { tool_input_cut?: string } {
+  return /\n|…$/.test(input) ? { tool_input_cut: 'true' } : {};
 }
 
 function askedQuestion(seen: Look, facts: SessionFacts, source: string): Asked | undefined {

@@ -1,4 +1,4 @@
-import { namesOf, type ProcessTable, snapshotProcesses, treeOf } from '../../platform/process-tree.ts';
+import { namesOf, type ProcessTable, sharedSnapshot, treeOf } from '../../platform/process-tree.ts';
 import { isSessionName } from '../name-rule.ts';
 import type { BackendSession, Inspection, InspectionOfAll } from '../terminal/backend.ts';
 import { absentOrUnknown, type TmuxContext } from './context.ts';
@@ -73,7 +73,7 @@ export class Observer {
     for (const session of owned.values()) {
       const { pane } = session;
       if (pane) paneKeys.add(paneKey(pane));
-      if (pane && !pane.dead) table ??= snapshotProcesses();
+      if (pane && !pane.dead) table ??= await sharedSnapshot();
       const living = pane && !pane.dead && isLiving(pane.pid, table) ? pane : undefined;
       found.set(session.name, {
         name: session.name,

@@ -3,6 +3,7 @@ import type { Witness, Witnessed, WitnessView } from '../../beads/sqlite/witness
 import type { Bead } from '../../beads/store.ts';
 import { CONTROLLER_ACTOR } from '../../events/event-types.ts';
 import { rfc3339 } from '../../platform/clock.ts';
+import { fieldsOf } from '../../platform/fields.ts';
 import type { Ids } from '../../platform/ids.ts';
 import { newSessionUid } from '../../protocol/session-id.ts';
 import { displayName } from '../display.ts';
@@ -11,6 +12,7 @@ import { toSessionRecord } from '../record-codec.ts';
 import { ACP_FAMILY } from '../transcript/acp/acp-reader.ts';
 import { type CityFact, LOG_UID_KEY } from './facts.ts';
 import { nudgeFacts } from './nudge-facts.ts';
+import { isOfQuestion, questionFact } from './question-facts.ts';
 import { type Cause, recordFacts } from './record-facts.ts';
 
 /** What waits in the outbox for one log, as JSON. */
@@ -38,6 +40,8 @@ export interface ConversationPlace {
   readonly program: string;
   /** The session's name in the runtime. Absent in what an older version left. */
   readonly session?: string;
+  /** What people call it: its first prompt begins with that. Absent in what an older version left. */
+  readonly agent?: string;
   readonly work_dir: string;
   /** `''`: the program takes none. */
   readonly key: string;
@@ -49,6 +53,7 @@ export function placeOf(record: SessionRecord): ConversationPlace {
   return {
     program: programOf(record),
     session: record.sessionName,
+    agent: displayName(record),
     work_dir: record.workDir,
     key: record.sessionKey,
     since: record.lastWokeAt ?? 0,
@@ -65,7 +70,7 @@ export function cityJournal(ids: Pick<Ids, 'hex'>): Witness {
   return {
     types: new Set([SESSION_BEAD_TYPE]),
     adorn: ({ metadata }) => (metadata[LOG_UID_KEY] ? {} : { [LOG_UID_KEY]: newSessionUid(ids) }),
-    tell: (seen, view) => [...recordDrafts(seen), ...nudgeDrafts(seen, view), ...answerDrafts(seen, view)],
+    tell: (seen, view) => [...recordDrafts(seen), ...nudgeDrafts(seen, view), ...questionDrafts(seen, view)],
   };
 }
 
@@ -106,25 +111,18 @@ function nudgeDrafts(seen: Witnessed, view: WitnessView): readonly OutboxDraft[]
   });
 }
 
-/** Who answered what an agent asked. The event of the same transaction says it for people. */
-function answerDrafts({ now, decisions, events }: Witnessed, view: WitnessView): readonly OutboxDraft[] {
-  return decisions.flatMap(({ what, sessionId, inputs, why }) => {
-    const question = inputs['request_id'];
-    if (what !== 'answered' || typeof question !== 'string') return [];
-    const bead = view.get(sessionId);
+/** What an agent asked, who answered it, and what came of that. */
+function questionDrafts({ now, decisions, events }: Witnessed, view: WitnessView): readonly OutboxDraft[] {
+  return decisions.flatMap((decision) => {
+    const bead = isOfQuestion(decision) ? view.get(decision.sessionId) : undefined;
     const record = bead && toSessionRecord(bead);
     if (!record?.metadata[LOG_UID_KEY]) return [];
-    const told = events.find(({ subject }) => subject === displayName(record));
-    const fact: CityFact = {
-      kind: 'answered',
-      id: question,
-      reason: (told?.message ?? why).replace(/^answered /, ''),
-      at: rfc3339(now),
-      actor: told?.actor ?? CONTROLLER_ACTOR,
-      evidence: 'record',
-    };
-    // The same question may be asked again.
-    return [draft(record, `answer:${question}:${now}`, { session: headOf(record), facts: [fact] })];
+    const of = String(decision.inputs['interaction'] ?? '');
+    const told = events.find(({ payload }) => fieldsOf(payload)['interaction'] === of);
+    const actor = told?.actor ?? CONTROLLER_ACTOR;
+    const fact = questionFact(decision, { at: rfc3339(now), actor, said: told?.message ?? decision.why });
+    const source = `interaction:${of}:${decision.what}:${now}`;
+    return [draft(record, source, { session: headOf(record), facts: [fact] })];
   });
 }
 

@@ -38,6 +38,8 @@ export interface Observed {
   readonly program: string;
   readonly conversation: string;
   readonly evidence: Extract<Evidence, 'protocol' | 'transcript'>;
+  /** Its entries come in the order in which they happened. */
+  readonly ordered?: boolean;
 }
 
 /** The execution that an entry begins: the same whenever and wherever the entry is read. */

@@ -50,8 +50,8 @@ const MOST_HELD = 16;
  * Turns what a transcript says into executions, entry by entry. Pure: equal entries after an equal turn give equal steps,
  * so that what was read twice is written once. Programs write lines out of order around the edges of a turn: a prompt may
  * stand before the last results of the turn that it interrupts, and after the first call that it caused. Such entries
- * are held until the next ones tell where they belong. What was noted by whoever speaks the agent's protocol is in order:
- * none of it is held.
+ * are held until the next ones tell where they belong. What was noted by whoever speaks the agent's protocol, or by a program
+ * that keeps messages whole, is in order: none of it is held.
  */
 export class ConversationFold {
   readonly #observed: Observed;
@@ -98,6 +98,8 @@ export class ConversationFold {
     switch (entry.kind) {
       case 'model':
         this.#turn = { ...this.#turn, model: entry.model };
+        return;
+      case 'window':
         return;
       case 'compacted':
         this.#step(entry.id, 'compacted', [compactedFact(this.#observed, entry)]);
@@ -278,7 +280,7 @@ export class ConversationFold {
   }
 
   get #isInOrder(): boolean {
-    return this.#observed.evidence === 'protocol';
+    return this.#observed.evidence === 'protocol' || this.#observed.ordered === true;
   }
 
   get #isComplete(): boolean {

@@ -19,6 +19,8 @@ export interface ConversationTools {
   readonly blobs: Pick<BlobStore, 'put'>;
   /** Everything that the city has to tell the logs so far is told: it comes before what follows from it. */
   readonly tellFirst: () => Promise<void>;
+  /** Its program gave up on a turn. */
+  readonly failed?: (uid: string, failure: { readonly text: string; readonly at: number }) => void;
 }
 
 export interface FollowedConversation {
@@ -52,6 +54,7 @@ export class ConversationLog {
       program: place.reader.family,
       conversation: place.reader.conversationOf(place.file),
       evidence: place.reader.evidence ?? 'transcript',
+      ordered: place.reader.ordered === true,
     };
     this.#cursor = kept.cursor;
     this.#settleAt = kept.settleAt;
@@ -103,6 +106,8 @@ export class ConversationLog {
     if (!hasNews && this.#settleAt === undefined) return;
     if (chunk.entries.length > 0) await this.#tools.tellFirst();
     for (const placed of chunk.entries) {
+      const { entry, at } = placed;
+      if (entry.kind === 'failure') this.#tools.failed?.(this.#uid, { text: entry.text, at });
       await this.#settled(placed.offset);
       for (const step of this.#fold.take(placed)) await this.#append(step);
     }

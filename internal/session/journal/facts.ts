@@ -139,12 +139,44 @@ export type NudgeFact =
       readonly reason: string;
     };
 
-/** `actor` answered a question of the agent; `id` is the question's. What the agent was told is a fact of its own. */
-export interface AnswerFact {
-  readonly kind: 'answered';
-  readonly id: string;
-  readonly reason: string;
-}
+/**
+ * What the agent asks people. `id` is the provider's, `interaction` (`q7`) that of the city, which no other occurrence
+ * has. What the agent says of it itself, over its protocol, is a fact of its own.
+ */
+export type AnswerFact =
+  | {
+      readonly kind: 'asked';
+      readonly id: string;
+      readonly interaction: string;
+      readonly tool?: string;
+      readonly reason: string;
+    }
+  /** Decided, once: by `actor`, or for `cause` by a rule or by time. Whether the agent got it is told by what follows. */
+  | {
+      readonly kind: 'answered';
+      readonly id: string;
+      readonly interaction?: string;
+      readonly verdict?: string;
+      readonly cause?: string;
+      /** A rule's id, where one decided. */
+      readonly by?: string;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'applied';
+      readonly id: string;
+      readonly interaction: string;
+      readonly ok: boolean;
+      readonly error?: string;
+      readonly reason: string;
+    }
+  /** Nobody decided here: it was answered at the terminal, or the life that asked is over. */
+  | {
+      readonly kind: 'withdrawn';
+      readonly id: string;
+      readonly interaction: string;
+      readonly reason: string;
+    };
 
 /** About the observed conversation, in the form that other writers of logs use for it: the key says what it is. */
 export interface ConversationFacts {

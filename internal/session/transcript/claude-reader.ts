@@ -1,6 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { GcError, messageOf } from '../../platform/errors.ts';
 import { isShown, toClaudeEntry } from './claude-entry.ts';
 import { type ClaudeNode, currentChain, tailSegment, toNode } from './claude-index.ts';
 import { claudeObserved } from './claude-observed.ts';
@@ -8,12 +7,14 @@ import { entriesOf, isFile, modifiedAt, resolved } from './files.ts';
 import { readJsonl, readLineAt } from './jsonl-lines.ts';
 import { observedSince } from './lines-since.ts';
 import type { ObservedChunk, TranscriptCursor } from './observed.ts';
+import { tailEntries, unreadable } from './tail-entries.ts';
 import type {
   Transcript,
   TranscriptEntry,
   TranscriptPlace,
   TranscriptReader,
   TranscriptReadOptions,
+  TranscriptTail,
 } from './transcript-reader.ts';
 
 /** What Claude Code calls the last conversation of a folder where it keeps only that one. */
@@ -55,16 +56,18 @@ export class ClaudeTranscriptReader implements TranscriptReader {
     return observedSince(file, since, claudeObserved);
   }
 
+  async tail(file: string): Promise<TranscriptTail | undefined> {
+    const entries = await tailEntries(file, claudeObserved);
+    return entries && { entries };
+  }
+
   async read(file: string, options: TranscriptReadOptions): Promise<Transcript> {
     let handle: FileHandle | undefined;
     try {
       handle = await open(file, 'r');
       return await readFrom(handle, file, options);
     } catch (error) {
-      throw new GcError('transcript-unreadable', `cannot read ${file}: ${messageOf(error)}`, {
-        cause: error,
-        next: 'check that the file exists and is yours',
-      });
+      throw unreadable(file, error);
     } finally {
       await handle?.close();
     }

@@ -1,8 +1,6 @@
 import { type Fields, fieldsOf } from '../../platform/fields.ts';
 import type { ObservedEntry } from './observed.ts';
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-const countOf = (value: unknown): number => (typeof value === 'number' && value > 0 ? Math.floor(value) : 0);
+import { blocksText, countOf, textOf, timeOf } from './values.ts';
 
 /** What the program itself puts into the conversation in a person's name. */
 const NOT_SAID = /^\s*(<[a-z_]+[ >]|# AGENTS\.md instructions)/;
@@ -18,8 +16,7 @@ export function codexObserved(
 ): { entries: readonly ObservedEntry[]; at: number } {
   const fields = fieldsOf(line);
   const payload = fieldsOf(fields['payload']);
-  const parsed = Date.parse(textOf(fields['timestamp']));
-  const at = Number.isNaN(parsed) ? 0 : parsed;
+  const at = timeOf(textOf(fields['timestamp']));
   const id = textOf(payload['id']) || `${conversation}@${offset}`;
   return { entries: entriesOf(textOf(fields['type']), payload, { id, at }), at };
 }
@@ -41,21 +38,39 @@ function entriesOf(type: string, payload: Fields, place: Place): readonly Observ
     case 'compacted':
       return [{ kind: 'compacted', id, trigger: '', tokensBefore: undefined }];
     case 'event_msg':
-      return turnEnd(payload);
+      return [...windowOf(payload, id), ...turnEnd(payload)];
     default:
       return [];
   }
 }
 
+/** Said at the beginning of a turn, and with each count of tokens. */
+function windowOf(payload: Fields, id: string): readonly ObservedEntry[] {
+  const info = payload['type'] === 'token_count' ? fieldsOf(payload['info']) : payload;
+  const tokens = countOf(info['model_context_window']);
+  return tokens === 0 ? [] : [{ kind: 'window', id, tokens }];
+}
+
 function turnEnd(payload: Fields): readonly ObservedEntry[] {
   const id = textOf(payload['turn_id']);
-  if (payload['type'] === 'task_complete') return [{ kind: 'turn-end', id, how: 'completed' }];
+  if (payload['type'] === 'task_complete') {
+    const { message } = fieldsOf(payload['error']);
+    return [
+      typeof message === 'string' ? failureOf(id, message) : { kind: 'turn-end', id, how: 'completed' },
+    ];
+  }
   if (payload['type'] === 'turn_aborted') return [{ kind: 'turn-end', id, how: 'interrupted' }];
   if (payload['type'] === 'error') {
-    return [{ kind: 'failure', id, text: textOf(payload['message']) || 'error' }];
+    return [failureOf(id, textOf(payload['message']))];
   }
   return [];
 }
+
+const failureOf = (id: string, text: string): ObservedEntry => ({
+  kind: 'failure',
+  id,
+  text: text || 'error',
+});
 
 function itemEntries(payload: Fields, { id, at }: Place): readonly ObservedEntry[] {
   const callId = textOf(payload['call_id']) || id;
@@ -96,7 +111,7 @@ function itemEntries(payload: Fields, { id, at }: Place): readonly ObservedEntry
 }
 
 function messageEntries(payload: Fields, id: string, at: number): readonly ObservedEntry[] {
-  const text = contentText(payload['content']);
+  const text = blocksText(payload['content']);
   if (text === '') return [];
   if (payload['role'] === 'assistant') return [{ kind: 'answer', id, text, ends: false }];
   if (payload['role'] !== 'user' || !isSaid(payload, text)) return [];
@@ -121,15 +136,6 @@ function usageOf(payload: Fields): readonly ObservedEntry[] {
   return [{ kind: 'usage', id, model: '', input, output, reasoning }];
 }
 
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content
-    .map((block: unknown) => textOf(fieldsOf(block)['text']))
-    .filter((text) => text !== '')
-    .join('\n');
-}
-
 function argumentsOf(text: unknown): unknown {
   if (typeof text !== 'string') return text ?? {};
   try {
@@ -142,7 +148,7 @@ function argumentsOf(text: unknown): unknown {
 /** A text, a list of texts, or an object around one. */
 function outputOf(output: unknown): { readonly text: string; readonly error: boolean } {
   if (typeof output === 'string') return { text: output, error: false };
-  if (Array.isArray(output)) return { text: contentText(output), error: false };
+  if (Array.isArray(output)) return { text: blocksText(output), error: false };
   const { content, success } = fieldsOf(output);
-  return { text: contentText(content), error: success === false };
+  return { text: blocksText(content), error: success === false };
 }

@@ -106,6 +106,20 @@ describe('a rollout of Codex', () => {
     expect(await reader.locate({ ...place, since: Date.UTC(2026, 0, 2, 9, 59) })).toBe(mine);
   });
 
+  it('tells why a turn was given up, and how much the model takes', async () => {
+    const message = "You've hit your usage limit. Try again at 3:45 PM.";
+    const file = write('02', ID, [
+      ...conversation('/work/a'),
+      line('event_msg', { type: 'task_started', turn_id: 't2', model_context_window: 258_400 }),
+      line('event_msg', { type: 'task_complete', turn_id: 't2', error: { message, codex_error_info: 'x' } }),
+    ]);
+    const chunk = await new CodexTranscriptReader([root]).observe(file, undefined);
+    expect(chunk?.entries.slice(-2).map(({ entry }) => entry)).toMatchObject([
+      { kind: 'window', tokens: 258_400 },
+      { kind: 'failure', text: message },
+    ]);
+  });
+
   it("DUR-16 is not a session's when it began before the session did", async () => {
     write('02', ID, conversation('/work/a'));
     const reader = new CodexTranscriptReader([root]);

@@ -37,14 +37,19 @@ export async function observedSince(
     const restarted = since !== undefined && !isSame;
     if (size === start.offset) return { entries: [], cursor: start, restarted, more: false };
     const entries: PlacedEntry[] = [];
+    let badLines = 0;
     const offset = await readWhole(handle, start.offset, passBytes, (bytes, at) => {
-      const line = parse(bytes);
-      if (line === undefined) return;
+      const line = bytes && parse(bytes);
+      if (line === undefined) {
+        badLines += 1;
+        return;
+      }
       const seen = toObserved(line, at);
       for (const entry of seen.entries) entries.push({ entry, at: seen.at, offset: at });
     });
     const anchor = offset === start.offset ? start.anchor : await anchorAt(handle, offset);
-    return { entries, cursor: { offset, anchor }, restarted, more: offset - start.offset >= passBytes };
+    const more = offset - start.offset >= passBytes;
+    return { entries, cursor: { offset, anchor }, restarted, more, badLines };
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
     throw new GcError('transcript-unreadable', `cannot read ${file}: ${messageOf(error)}`, {
@@ -79,12 +84,12 @@ async function anchorAt(handle: FileHandle, offset: number): Promise<string> {
   return createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex').slice(0, 16);
 }
 
-/** Gives every whole line with its place. Where the next one begins. */
+/** Gives every whole line with its place, without its bytes when it is too long. Where the next one begins. */
 async function readWhole(
   handle: FileHandle,
   from: number,
   passBytes: number,
-  take: (line: Buffer, offset: number) => void,
+  take: (line: Buffer | undefined, offset: number) => void,
 ): Promise<number> {
   const buffer = Buffer.alloc(READ_BYTES);
   let pending: Buffer[] = [];
@@ -99,7 +104,8 @@ async function readWhole(
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, begin)) {
       const part = chunk.subarray(begin, end);
       const length = pendingBytes + part.length;
-      if (length > 0 && length <= MAX_LINE_BYTES) take(Buffer.concat([...pending, part]), lineStart);
+      if (length > MAX_LINE_BYTES) take(undefined, lineStart);
+      else if (length > 0) take(Buffer.concat([...pending, part]), lineStart);
       pending = [];
       pendingBytes = 0;
       begin = end + 1;

@@ -33,6 +33,8 @@ export type ObservedEntry =
       readonly output: number;
       readonly reasoning: number;
     }
+  /** How many tokens the model takes at most, where the program says it. */
+  | { readonly kind: 'window'; readonly id: string; readonly tokens: number }
   /** From here on this model answers. */
   | { readonly kind: 'model'; readonly id: string; readonly model: string }
   /** The turn is over, as far as it was not already. `unknown`: nothing more comes of it, and nobody says why. */
@@ -105,4 +107,6 @@ export interface ObservedChunk {
   readonly restarted: boolean;
   /** There is more than one pass may read. */
   readonly more: boolean;
+  /** Lines of this piece that are no entries: damaged, or longer than a line may be. */
+  readonly badLines?: number;
 }

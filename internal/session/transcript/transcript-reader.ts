@@ -1,4 +1,4 @@
-import type { ObservedChunk, TranscriptCursor } from './observed.ts';
+import type { ObservedChunk, PlacedEntry, TranscriptCursor } from './observed.ts';
 
 /** One entry of a conversation, as far as it is shown. */
 export interface TranscriptEntry {
@@ -44,6 +44,8 @@ export interface TranscriptPlace {
   readonly aloneInWorkDir: boolean;
   /** Without a key, only what was written since counts; milliseconds since the epoch. */
   readonly since?: number;
+  /** How the first prompt of this session begins: tells its conversation from others in the same folder. */
+  readonly beacon?: string;
 }
 
 export interface TranscriptReadOptions {
@@ -57,6 +59,8 @@ export interface TranscriptReader {
   readonly family: string;
   /** What it reads was noted by whoever speaks the agent's protocol: entries in the order in which they happened. */
   readonly evidence?: 'protocol';
+  /** Its entries come in the order in which they happened, and their offsets are no bytes. */
+  readonly ordered?: true;
   /** The session's transcript file, `undefined` when there is none yet. */
   locate(place: TranscriptPlace): Promise<string | undefined>;
   /** @throws GcError `transcript-unreadable` */
@@ -68,4 +72,16 @@ export interface TranscriptReader {
    * @throws GcError `transcript-unreadable`
    */
   observe(file: string, since: TranscriptCursor | undefined): Promise<ObservedChunk | undefined>;
+  /**
+   * What was written last: a piece of bounded size, whatever the length of the conversation. `undefined`: not there.
+   * @throws GcError `transcript-unreadable`
+   */
+  tail(file: string): Promise<TranscriptTail | undefined>;
+}
+
+export interface TranscriptTail {
+  /** Oldest first. */
+  readonly entries: readonly PlacedEntry[];
+  /** The program does not say when a turn is over: an answer that nothing follows is taken as its end. */
+  readonly answersEnd?: true;
 }

@@ -1,6 +1,4 @@
 import type {
-  AnswerReply,
-  AnswerRequest,
   CityApi,
   CityStatus,
   DrainState,
@@ -14,7 +12,6 @@ import type {
   NudgeQueue,
   NudgeReply,
   NudgeRequest,
-  OpenQuestions,
   ReloadReply,
   SessionFilter,
   SessionView,
@@ -24,8 +21,13 @@ import type {
   WakeOptions,
 } from '../../../controller/city-api.ts';
 import type { CityResources } from '../../../controller/city-resources.ts';
+import type { AnswerReply, AnswerRequest, OpenQuestions } from '../../../controller/question-api.ts';
 import type { CityEvent, EventFilter } from '../../../events/event.ts';
 import { GcError } from '../../../platform/errors.ts';
+import { RuleDouble } from './rule-double.ts';
+import { TraceDouble } from './trace-double.ts';
+import { UpkeepDouble } from './upkeep-double.ts';
+import { WaitDouble } from './wait-double.ts';
 
 /** A session's view with everything filled in that is not given. */
 export function sessionView(name: string, over: Partial<SessionView> = {}): SessionView {
@@ -59,6 +61,13 @@ export function sessionView(name: string, over: Partial<SessionView> = {}): Sess
 
 /** A city in memory: sessions by name, events in a list, every call written down. */
 export class CityDouble implements CityApi {
+  readonly rules = new RuleDouble();
+  readonly trace = new TraceDouble();
+  readonly upkeep = new UpkeepDouble(
+    (target) => this.session(target),
+    () => this.sessions(),
+  );
+  readonly waits = new WaitDouble();
   readonly sessionsByName = new Map<string, SessionView>();
   readonly log: CityEvent[] = [];
   readonly calls: { method: string; args: readonly unknown[] }[] = [];
@@ -180,13 +189,17 @@ export class CityDouble implements CityApi {
     const view = this.#find(target ?? 'mayor');
     const { display_name: session, id: session_id, session_name } = view;
     const asked = { request_id: 'q1', kind: 'approval', prompt: 'Bash: ls', options: ['Yes', 'No'] };
-    return { items: [{ session, session_id, session_name, ...asked, metadata: {} }], unknown: [] };
+    const told = { source: 'screen', tool: 'Bash', input: 'ls', asked_at: '2026-01-02T03:04:05Z' };
+    return {
+      items: [{ id: 'q1', session, session_id, session_name, ...asked, ...told, metadata: {} }],
+      unknown: [],
+    };
   }
 
   async answer(target: string, request: AnswerRequest): Promise<AnswerReply> {
     this.#called('answer', target, request);
     this.#find(target);
-    return { session: target, request_id: request.request_id ?? 'q1', choice: request.action };
+    return { session: target, request_id: request.request_id ?? 'q1', choice: request.action, id: 'q1' };
   }
 
   interrupt(target: string): Promise<SessionView> {

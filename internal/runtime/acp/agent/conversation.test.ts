@@ -188,6 +188,33 @@ describe.concurrent('a permission question', () => {
       },
     ));
 
+  it.each<[string, object, string | undefined, string]>([
+    [
+      'what a terminal would hide',
+      { rawInput: { command: 'ls \x1b]0;; rm x\x07' } },
+      'ls \x1b]0;; rm x\x07',
+      'ls \\x1b]0;; rm x\\x07',
+    ],
+    ['the same in its title alone', { title: 'ls \x1b]0;; rm x\x07' }, undefined, 'ls \\x1b]0;; rm x\\x07'],
+    ['words beside the command', { rawInput: { command: 'git', args: ['push'] } }, undefined, 'push'],
+    [
+      'a command in pieces beside a path',
+      { rawInput: { command: ['rm', 'x'], path: '/w' } },
+      'Do it',
+      '["rm","x"]',
+    ],
+  ])('shows %s, and has no input that is less than that', (_, toolCall, input, shown) =>
+    AgentRun.with(
+      { prompts: [{ steps: [{ ask: { toolCall: { toolCallId: 'c', ...toolCall } } }] }] },
+      async (run) => {
+        await run.prompt('x');
+        const question = await run.question();
+        expect(question.input).toBe(input);
+        expect(question.detail).toContain(shown);
+      },
+    ),
+  );
+
   it('is taken back when the agent ends its turn without an answer', () =>
     AgentRun.with(
       {

@@ -1,10 +1,11 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { GcError } from '../../../platform/errors.ts';
 import { fieldsOf } from '../../../platform/fields.ts';
+import { visibleText } from '../../../platform/visible-text.ts';
 import type { WireAcpQuestion } from '../../host/protocol.ts';
 import type { RequestPermissionRequest } from './connection.ts';
 import type { AnsweredBy } from './journal-fact.ts';
-import { cut, oneLine, plainText } from './plain-text.ts';
+import { cut, oneLine } from './plain-text.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS } from './rpc-codes.ts';
 import { readTool } from './updates.ts';
 
@@ -71,8 +72,8 @@ export class QuestionBook {
     }
     this.#asked += 1;
     const id = `${this.#life}-${this.#asked}`;
-    const { title, detail } = describe(request.toolCall);
-    const question = { id, kind: 'permission', title, detail, options, askedAt: this.#clock.now() };
+    const told = describe(request.toolCall);
+    const question = { id, kind: 'permission', ...told, options, askedAt: this.#clock.now() };
     const answer = new Promise<string | undefined>((settle) => this.#open.set(id, { question, settle }));
     this.#events.onAsked(question, request.toolCall.toolCallId);
     return answer;
@@ -121,10 +122,12 @@ const SETTLED: Readonly<Record<AnsweredBy, string>> = {
 };
 
 /** What is asked for, in one line, and everything that helps to decide. */
-function describe(toolCall: unknown): { title: string; detail: string } {
+function describe(toolCall: unknown): Pick<WireAcpQuestion, 'title' | 'detail' | 'tool' | 'input'> {
   const call = readTool(toolCall);
-  const input = fieldsOf(fieldsOf(toolCall)['rawInput']);
-  const named = COMMAND_FIELDS.map((field) => input[field]).find((value) => typeof value === 'string');
+  const raw = fieldsOf(fieldsOf(toolCall)['rawInput']);
+  const named = COMMAND_FIELDS.map((field) => raw[field]).find((value) => (value ?? undefined) !== undefined);
+  // Its words may stand beside it.
+  const isInPieces = Array.isArray(raw['args']) && raw['args'].length > 0;
   const title =
     call?.title ?? (typeof named === 'string' ? oneLine(named, NAME_CHARS) : (call?.id ?? 'permission'));
   const shown = typeof named === 'string' && !title.includes(named) ? named : '';
@@ -132,7 +135,24 @@ function describe(toolCall: unknown): { title: string; detail: string } {
   const paths = (Array.isArray(places) ? places : [])
     .map((place) => fieldsOf(place)['path'])
     .filter((path) => typeof path === 'string' && !title.includes(path));
-  const rest = named === undefined ? (call?.input ?? '') : '';
-  const parts = [shown, ...paths, call?.output ?? '', rest].filter((part) => part !== '');
-  return { title, detail: cut(plainText([...new Set(parts)].join('\n')), DETAIL_CHARS) };
+  const rest = typeof named !== 'string' || isInPieces ? (call?.input ?? '') : '';
+  const parts = [hiddenIn(toolCall), shown, ...paths, call?.output ?? '', rest].filter((part) => part !== '');
+  const input = typeof named === 'string' ? (isInPieces ? undefined : named) : wholeTitle(toolCall, title);
+  return {
+    title,
+    detail: cut(visibleText([...new Set(parts)].join('\n')), DETAIL_CHARS),
+    ...(call?.tool === undefined ? {} : { tool: call.tool }),
+    ...(input === undefined || input.length > DETAIL_CHARS ? {} : { input }),
+  };
+}
+
+/** A title is shown without what a terminal acts on: where that may be a part of a command, it is shown once more, whole. */
+function hiddenIn(toolCall: unknown): string {
+  const { title } = fieldsOf(toolCall);
+  return typeof title === 'string' && visibleText(title) !== title ? title : '';
+}
+
+/** Some programs put the command into the title alone; what had to be changed to be shown there is not known to the letter. */
+function wholeTitle(toolCall: unknown, shown: string): string | undefined {
+  return fieldsOf(toolCall)['title'] === shown ? shown : undefined;
 }

@@ -9,6 +9,7 @@ import type {
   TranscriptPlace,
   TranscriptReader,
   TranscriptReadOptions,
+  TranscriptTail,
 } from '../transcript-reader.ts';
 import { JournalObserver } from './acp-observed.ts';
 import { shownEntry } from './acp-shown.ts';
@@ -25,6 +26,7 @@ import {
 export const ACP_FAMILY = 'acp';
 /** How much one pass reads, as far as no text ends later. */
 const PASS_BYTES = 2_097_152;
+const TAIL_BYTES = 65_536;
 const JOURNAL_START: PlaceInPieces = { index: 0, offset: 0 };
 const FIRST_LINE = 1;
 
@@ -90,6 +92,20 @@ export class AcpTranscriptReader implements TranscriptReader {
       const hasOlder = (pieces[0]?.first.seq ?? FIRST_LINE) > FIRST_LINE;
       const totalEntries = entries.length;
       return { file, entries, hasOlder, totalEntries, compactions: 0, hasBranches: false, badLines };
+    });
+  }
+
+  /** The end of the newest piece. @throws GcError as `observe` */
+  async tail(file: string): Promise<TranscriptTail | undefined> {
+    return withConversation(file, async (pieces) => {
+      const last = pieces.at(-1);
+      if (!last) return undefined;
+      const observer = new JournalObserver(undefined);
+      const entries: PlacedEntry[] = [];
+      // The first line is mostly a piece of one, which counts as damaged.
+      const from = { index: pieces.length - 1, offset: Math.max(0, last.size - TAIL_BYTES) };
+      for await (const { line } of linesFrom(pieces, from)) if (line) entries.push(...observer.take(line));
+      return { entries };
     });
   }
 

@@ -33,6 +33,7 @@ export function shownEntry({ entry, at }: PlacedEntry): readonly TranscriptEntry
       return entry.how === 'interrupted' ? shown('system', text('the turn was cancelled')) : [];
     case 'missed':
     case 'usage':
+    case 'window':
     case 'model':
     case 'compacted':
       return [];

@@ -1,8 +1,8 @@
-import { GcError } from '../../platform/errors.ts';
-import { beadJson } from '../bead-json.ts';
-import type { Bead, BeadComment, BeadFilter, BeadPatch, BeadQuery, Dependency, NewBead } from '../store.ts';
-import type { BeadTable } from './bead-table.ts';
-import type { CityDatabase, CityTransaction } from './city-database.ts';
+import { GcError } from '../platform/errors.ts';
+import { beadJson } from './bead-json.ts';
+import { closeDoneConvoys, convoysOf } from './convoy.ts';
+import type { Bead, BeadComment, BeadFilter, BeadPatch, BeadQuery, Dependency, NewBead } from './store.ts';
+import type { WorkBeads, WorkTable, WorkTransaction, WorkView } from './work.ts';
 
 /** One bead before and after; `before` is absent of a new one, `after` of a deleted one. */
 export interface WorkChange {
@@ -27,42 +27,42 @@ export interface WorkOptions {
 const BLOCKING = 'blocks';
 
 /**
- * The city's work for whoever works on it. Every change and its `bead.*` event are one transaction; of several beads all
- * are changed or none. Source of the events: Gas City's event log (subject = bead, payload = its JSON).
+ * The city's work for whoever works on it, wherever it is kept. Every change and its `bead.*` event are one transaction; of
+ * several beads all are changed or none. Source of the events: Gas City's event log (subject = bead, payload = its JSON).
  * @throws BeadNotFoundError; GcError `bead-is-record` for a bead that is the program's own
  */
 export class WorkStore {
-  readonly #city: CityDatabase;
+  readonly #work: WorkBeads;
   readonly #options: WorkOptions;
 
-  constructor(city: CityDatabase, options: WorkOptions) {
-    this.#city = city;
+  constructor(work: WorkBeads, options: WorkOptions) {
+    this.#work = work;
     this.#options = options;
   }
 
   get(id: string): Promise<Bead> {
-    return this.#city.beads.get(id);
+    return this.#work.get(id);
   }
 
   list(query: BeadQuery): Promise<readonly Bead[]> {
-    return this.#city.beads.list(query);
+    return this.#work.list(query);
   }
 
   ready(filter: BeadFilter): Promise<readonly Bead[]> {
-    return this.#city.beads.ready(filter);
+    return this.#work.ready(filter);
   }
 
   comments(id: string): Promise<readonly BeadComment[]> {
-    return this.#city.beads.comments(id);
+    return this.#work.comments(id);
   }
 
   dependencies(id: string, direction: 'down' | 'up'): Promise<readonly Dependency[]> {
-    return this.#city.beads.dependencies(id, direction);
+    return this.#work.dependencies(id, direction);
   }
 
   /** What it waits for and its parent must exist. */
   create(bead: NewBead, needs: readonly Omit<Dependency, 'issue_id'>[] = []): Promise<WorkChange> {
-    return this.#city.transaction((tx) => {
+    return this.#work.transaction((tx) => {
       if (bead.parent) tx.beads.get(bead.parent);
       for (const { depends_on_id } of needs) tx.beads.get(depends_on_id);
       const { id } = tx.createBead({
@@ -106,7 +106,7 @@ export class WorkStore {
   }
 
   delete(ids: readonly string[]): Promise<readonly WorkChange[]> {
-    return this.#city.transaction((tx) =>
+    return this.#work.transaction((tx) =>
       unique(ids).map((id) => {
         const before = this.#workBead(tx.beads, id);
         tx.beads.delete(id);
@@ -121,7 +121,8 @@ export class WorkStore {
     const { issue_id: id, depends_on_id: on, type } = dependency;
     return this.#changeAll([id], (beads) => {
       beads.get(on);
-      if (id === on || (type === BLOCKING && beads.waitsFor(on, id, BLOCKING))) {
+      if (id === on) throw new GcError('dependency-cycle', `${id} cannot wait for itself`);
+      if (type === BLOCKING && beads.waitsFor(on, id, BLOCKING)) {
         throw new GcError('dependency-cycle', `${on} waits for ${id} already; neither would ever be ready`);
       }
       beads.addDependency(dependency);
@@ -145,22 +146,26 @@ export class WorkStore {
 
   #changeAll(
     ids: readonly string[],
-    change: (beads: BeadTable, bead: Bead) => Bead,
+    change: (beads: WorkTable, bead: Bead) => Bead,
   ): Promise<readonly WorkChange[]> {
-    return this.#city.transaction((tx) =>
-      unique(ids).map((id) => {
+    return this.#work.transaction((tx) => {
+      const closed: string[] = [];
+      const changes = unique(ids).map((id) => {
         const before = this.#workBead(tx.beads, id);
         const after = change(tx.beads, before);
         if (after.revision !== before.revision) {
           const closes = before.status !== 'closed' && after.status === 'closed';
           this.#record(tx, closes ? 'bead.closed' : 'bead.updated', after);
+          if (closes) closed.push(id);
         }
         return { before, after };
-      }),
-    );
+      });
+      closeDoneConvoys(tx, this.#options.actor, convoysOf(tx.beads, closed));
+      return changes;
+    });
   }
 
-  #workBead(beads: BeadTable, id: string): Bead {
+  #workBead(beads: WorkView, id: string): Bead {
     const bead = beads.get(id);
     if (!this.#options.recordTypes.has(bead.issue_type)) return bead;
     throw new GcError(
@@ -169,7 +174,7 @@ export class WorkStore {
     );
   }
 
-  #record(tx: CityTransaction, type: string, bead: Bead): void {
+  #record(tx: WorkTransaction, type: string, bead: Bead): void {
     const { actor } = this.#options;
     tx.recordEvent({ type, actor, subject: bead.id, message: bead.title, payload: beadJson(bead) });
   }
