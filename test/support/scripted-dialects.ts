@@ -15,13 +15,21 @@ export interface Request {
 
 export type Reply =
   | { readonly kind: 'say'; readonly text: string }
-  | { readonly kind: 'call'; readonly tool: string; readonly command: string };
+  | {
+      readonly kind: 'call';
+      readonly tool: string;
+      readonly command: string;
+      /** To be run outside of the program's sandbox, for which a program asks. */
+      readonly outside: boolean;
+    };
 
 /** The wire format of one family of models. */
 export interface Dialect {
   serves(path: string): boolean;
   read(body: Body): Request;
   reply(response: ServerResponse, path: string, body: Body, reply: Reply): void;
+  /** What it answers, with 429, an account that has reached its limit for three hours. */
+  readonly refusal: object;
 }
 
 const USAGE = 10;
@@ -60,14 +68,22 @@ function sendStream(
 }
 
 /** What the shell tools of the programs call their arguments. */
-function argumentsOf(tool: string, command: string): Body {
+function argumentsOf({ tool, command, outside }: Reply & { kind: 'call' }): Body {
   if (tool === 'shell') return { command: ['bash', '-lc', command] };
-  if (tool === 'exec_command') return { cmd: command };
+  if (tool === 'exec_command') {
+    return {
+      cmd: command,
+      ...(outside && { sandbox_permissions: 'require_escalated', justification: 'scripted' }),
+    };
+  }
   return { command, description: 'scripted' };
 }
 
 /** OpenAI Chat Completions, as opencode speaks it. */
 const chat: Dialect = {
+  refusal: {
+    error: { type: 'usage_limit_reached', message: 'Usage limit reached. Please try again in 3 hours.' },
+  },
   serves: (path) => path.endsWith('/chat/completions'),
   read: (body) => {
     const messages = listOf(body['messages']);
@@ -83,7 +99,7 @@ const chat: Dialect = {
     const call = reply.kind === 'call' && {
       id: nextId('call'),
       type: 'function',
-      function: { name: reply.tool, arguments: JSON.stringify(argumentsOf(reply.tool, reply.command)) },
+      function: { name: reply.tool, arguments: JSON.stringify(argumentsOf(reply)) },
     };
     const message = call
       ? { role: 'assistant', content: null, tool_calls: [{ index: 0, ...call }] }
@@ -110,6 +126,7 @@ const chat: Dialect = {
 
 /** OpenAI Responses, as Codex speaks it. */
 const responses: Dialect = {
+  refusal: { error: { type: 'usage_limit_reached', plan_type: 'plus', resets_in_seconds: 10_800 } },
   serves: (path) => path.endsWith('/responses'),
   read: (body) => {
     const input = listOf(body['input']);
@@ -132,7 +149,7 @@ const responses: Dialect = {
             id: nextId('fc'),
             call_id: nextId('call'),
             name: reply.tool,
-            arguments: JSON.stringify(argumentsOf(reply.tool, reply.command)),
+            arguments: JSON.stringify(argumentsOf(reply)),
             status: 'completed',
           }
         : {
@@ -165,6 +182,21 @@ const responses: Dialect = {
 
 /** Gemini generateContent. */
 const gemini: Dialect = {
+  refusal: {
+    error: {
+      code: 429,
+      status: 'RESOURCE_EXHAUSTED',
+      message: 'You have exhausted your daily quota on this model. Your quota will reset after 3h0m0s.',
+      details: [
+        {
+          '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+          reason: 'QUOTA_EXHAUSTED',
+          domain: 'cloudcode-pa.googleapis.com',
+        },
+        { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '10800s' },
+      ],
+    },
+  },
   serves: (path) => /:(stream)?[gG]enerateContent$/.test(path),
   read: (body) => {
     const contents = listOf(body['contents']);
@@ -186,7 +218,7 @@ const gemini: Dialect = {
   reply: (response, path, _body, reply) => {
     const part =
       reply.kind === 'call'
-        ? { functionCall: { name: reply.tool, args: argumentsOf(reply.tool, reply.command) } }
+        ? { functionCall: { name: reply.tool, args: argumentsOf(reply) } }
         : { text: reply.text };
     const whole = {
       candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 }],

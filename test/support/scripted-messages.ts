@@ -36,7 +36,8 @@ export function answerTo(text: string): string {
 /**
  * A model on loopback that speaks the Anthropic Messages API (streaming and not), OpenAI's two and Gemini's, and answers
  * each user text with its size and digest, so that a real agent program can run with no network and every answer is known
- * beforehand. A line `RUN: command` makes it call the shell first; then what came of it is what it answers.
+ * beforehand. A line `RUN: command` makes it call the shell first; then what came of it is what it answers. `RUN OUTSIDE:`
+ * asks for leave to run outside of the program's sandbox, where the program has one. `REFUSE` has the account reach its limit.
  */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const turns: Asked[] = [];
@@ -52,6 +53,8 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
         const asked = dialect.read(body);
         if (asked.toolResult !== undefined) toolResults.push(asked.toolResult);
         else if (asked.tools.length > 0) turns.push({ ...asked, hasTools: true });
+        if (asked.tools.length > 0 && asked.text.startsWith('REFUSE'))
+          return refuse(response, dialect.refusal);
         return dialect.reply(response, path, body, replyTo(asked));
       }
       if (!path.includes('/messages')) return sendJson(response, { ok: true });
@@ -63,7 +66,8 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
       }
       const text = newestUserText(body);
       if (hasTools(body)) turns.push({ text, whole: JSON.stringify(body['messages']), hasTools: true });
-      const command = hasTools(body) ? /^RUN: (.+)$/m.exec(text)?.[1] : undefined;
+      if (hasTools(body) && text.startsWith('REFUSE')) return refuse(response, REFUSAL);
+      const command = hasTools(body) ? /^RUN(?: OUTSIDE)?: (.+)$/m.exec(text)?.[1] : undefined;
       return reply(
         response,
         body,
@@ -85,12 +89,23 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   };
 }
 
+/** What Anthropic answers an account that has reached its limit. */
+const REFUSAL = {
+  type: 'error',
+  error: { type: 'rate_limit_error', message: "You've hit your session limit. It resets in 3 hours." },
+};
+
+function refuse(response: ServerResponse, refusal: object): void {
+  response.writeHead(429, { 'content-type': 'application/json', 'x-should-retry': 'false' });
+  response.end(JSON.stringify(refusal));
+}
+
 function replyTo({ text, tools, toolResult }: Request): Reply {
   if (toolResult !== undefined) return { kind: 'say', text: answerTo(toolResult) };
   const tool = shellAmong(tools);
-  const command = tool === undefined ? undefined : /^RUN: (.+)$/m.exec(text)?.[1];
+  const [, how, command] = /^(RUN|RUN OUTSIDE): (.+)$/m.exec(text) ?? [];
   if (tool === undefined || command === undefined) return { kind: 'say', text: answerTo(text) };
-  return { kind: 'call', tool, command };
+  return { kind: 'call', tool, command, outside: how === 'RUN OUTSIDE' };
 }
 
 function parse(raw: string): Body {
