@@ -58,10 +58,13 @@ export async function spawnRows(): Promise<readonly Row[]> {
 }
 
 /** A city with nothing to do. */
-export async function idleRows(provider: 'tmux' | 'subprocess'): Promise<readonly Row[]> {
+export async function idleRows(
+  provider: 'tmux' | 'subprocess',
+  count = IDLE_SESSIONS,
+): Promise<readonly Row[]> {
   const world = new World(provider);
   try {
-    const city = world.city('idle', { 'city.yaml': sleepers(IDLE_SESSIONS) });
+    const city = world.city('idle', { 'city.yaml': sleepers(count) });
     await world.ok(['--city', city, 'start'], { timeoutMs: 180_000 });
     const pid = (await world.status(city)).controller.pid ?? 0;
     await settled(() => bytesWritten(pid));
@@ -77,7 +80,7 @@ export async function idleRows(provider: 'tmux' | 'subprocess'): Promise<readonl
     const bytes = bytesWritten(pid) - written;
     return [
       {
-        what: `idle city, ${IDLE_SESSIONS} sessions, ${provider}`,
+        what: `idle city, ${count} sessions, ${provider}`,
         bar: `no child, < ${IDLE_BAR_PERCENT} % of a core, nothing written`,
         measured: `${spawned.size} children, ${percent.toFixed(2)} %, ${bytes} bytes`,
         floor: `${IDLE_SECONDS} s watched`,

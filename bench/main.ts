@@ -11,6 +11,7 @@ import { logRows } from './log-rows.ts';
 import { nudgeRows } from './nudge-rows.ts';
 import { printRows, type Row } from './row.ts';
 import { serviceRows } from './service-rows.ts';
+import { hookRows, poolRows, waitingNudgeRows } from './session-rows.ts';
 
 /** `npm run bench [part]`: every bar of the cost table, as counts and as ratios against a floor of the same run. */
 const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Row[]>> = {
@@ -24,12 +25,17 @@ const PARTS: Readonly<Record<string, () => Promise<readonly Row[]> | readonly Ro
     ? {
         spawns: spawnRows,
         'idle-tmux': () => idleRows('tmux'),
+        'idle-100-tmux': () => idleRows('tmux', 100),
+        pool: poolRows,
         'start-tmux': () => startRows('tmux'),
         'death-tmux': () => deathRows('tmux'),
         'nudge-tmux': () => nudgeRows('tmux'),
       }
     : {}),
+  waiting: waitingNudgeRows,
+  hook: hookRows,
   idle: () => idleRows('subprocess'),
+  'idle-100': () => idleRows('subprocess', 100),
   start: () => startRows('subprocess'),
   death: () => deathRows('subprocess'),
   nudge: () => nudgeRows('subprocess'),
