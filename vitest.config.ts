@@ -18,6 +18,7 @@ const WITH_WHOLE_SUITES = [
   'test/agent-hooks.test.ts',
   'test/claude-code.test.ts',
   'test/config-change.test.ts',
+  'test/example-work.test.ts',
   'test/k8s-city.test.ts',
   'test/neighbours.test.ts',
   'test/pools.test.ts',
@@ -26,14 +27,16 @@ const WITH_WHOLE_SUITES = [
   'test/real-presets.test.ts',
   'test/real-waits.test.ts',
   'test/reports.test.ts',
+  'test/serve.test.ts',
   'test/session-log.test.ts',
   'test/session-verbs.test.ts',
   'test/sessions-claude.test.ts',
+  'test/sessions-service.test.ts',
   'test/submit-claude.test.ts',
   'test/upgrade.test.ts',
 ];
 /** What these files run a share of with the others, they run whole with those. */
-const WHOLE = ['conformance/provider/*.test.ts', 'test/example-work.test.ts', 'test/quickstart.test.ts'];
+const WHOLE = ['conformance/provider/*.test.ts', 'test/quickstart.test.ts'];
 const ALL = ['internal/**/*.test.ts', 'cmd/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts'];
 
 export default defineConfig({

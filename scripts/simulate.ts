@@ -3,7 +3,8 @@
  * by the thousand. A failing seed is printed; `--seed S --trace` tells its story again, `--shrink` with as few steps as it can.
  * `--repeat` runs each seed twice, `--mutant all` proves that broken controllers are found out.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -43,8 +44,11 @@ try {
     dir,
     ...process.argv.slice(2),
   ];
-  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
-  process.exitCode = status ?? 1;
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  // So that its databases do not stay in memory.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill('SIGKILL'));
+  const [code] = await once(child, 'close');
+  process.exitCode = typeof code === 'number' ? code : 1;
 } finally {
   rmSync(bundle, { recursive: true, force: true });
   rmSync(dir, { recursive: true, force: true });

@@ -328,7 +328,7 @@ export class CityRuntime {
     const { db, store, clock, log } = this.parts;
     const beads = creditGap(await store.list('open'), gap.wallShiftMs, clock.now());
     if (beads.length > 0) await db.commit({ beads });
-    await this.inbox.store.credit(gap.wallShiftMs);
+    await this.inbox.credit(gap.wallShiftMs);
     this.engine.memory.clockShifted(gap.wallShiftMs);
     await this.#passes.waits.credit(gap.wallShiftMs);
     log(`time went on without this process (${Math.round(gap.wallShiftMs / 1_000)}s): deadlines were moved`);

@@ -164,6 +164,18 @@ describe('an operation', () => {
     expect(await h.eventTypes()).toEqual(['session.woke', 'session.stopped']);
   });
 
+  it('start that asks counts as asked from its beginning on, by the clock as it is then', async () => {
+    const { engine, start } = await engineWithRecord();
+    const outcome = { kind: 'waits-for-person', question: 'trust?' } as const;
+    h.provider.scripts.set('a', { delayMs: 5_000, outcome });
+    const running = engine.executor.run(start);
+    await h.until(() => h.starts() === 1);
+    h.clock.jumpWall(-3_600_000);
+    const begun = h.clock.now();
+    expect((await h.settled(running))?.kind).toBe('asks');
+    expect(engine.memory.askedAt.get('a')).toBeLessThanOrEqual(begun);
+  });
+
   it('start into a work dir that cannot be made says which', async () => {
     const { engine, start } = await engineWithRecord();
     const broken =

@@ -314,6 +314,18 @@ const PACK = [
   '',
 ].join('\n');
 
+describe('when the clock is set back', () => {
+  it('what was to be looked at again soon is looked at soon', async () => {
+    await up();
+    h.provider.nudgeOutcomes.set('mayor', { kind: 'unsubmitted', detail: 'it was not taken' });
+    await say('one', { delivery: 'queue' });
+    await h.until(async () => (await queue()).in_flight.length === 1);
+    h.clock.jumpWall(-3_600_000);
+    h.runtime.inbox.delivery.kick('mayor');
+    await h.until(async () => (await queue()).waiting === 0, 60_000);
+  });
+});
+
 describe('without a controller', () => {
   it('delivers to who is up, and keeps the rest for the next start', async () => {
     await up();

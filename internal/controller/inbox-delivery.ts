@@ -91,6 +91,11 @@ export class InboxDelivery {
     if (this.#workers.has(sessionName)) this.#naps.heard(sessionName);
   }
 
+  /** Deadlines were moved: whoever sleeps until one of them sleeps by the new ones. */
+  deadlinesMoved(): void {
+    this.#naps.wakeAll();
+  }
+
   /** Resolves when nothing more can be done for the session now, or a pause begins. */
   async idle(sessionName: string): Promise<void> {
     await Promise.race([this.#workers.get(sessionName), this.#naps.begun(sessionName)]);

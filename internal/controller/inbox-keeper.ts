@@ -40,6 +40,12 @@ export class InboxKeeper {
     if (sighting) await this.#watch.look(sighting);
   }
 
+  /** The wall clock went on, or back, by so much without anybody who ran. */
+  async credit(wallShiftMs: number): Promise<void> {
+    await this.store.credit(wallShiftMs);
+    this.delivery.deadlinesMoved();
+  }
+
   activity(sessionName: string): void {
     this.delivery.activity(sessionName);
   }

@@ -29,6 +29,10 @@ export class InboxNaps {
     this.#naps.get(name)?.abort.abort();
   }
 
+  wakeAll(): void {
+    for (const name of [...this.#naps.keys()]) this.wake(name);
+  }
+
   heard(name: string): void {
     const nap = this.#naps.get(name);
     if (!nap) return;

@@ -108,7 +108,6 @@ async function finishStart(
   perform: (config: RuntimeConfig) => Promise<StartResult>,
 ): Promise<StartOutcome> {
   const began = context.clock.monotonic();
-  const askedAt = context.clock.now();
   let deadline: AbortController | undefined;
   try {
     // Setting up a worktree may take longer than an agent may for its start: its commands have times of their own.
@@ -120,7 +119,7 @@ async function finishStart(
     const tookMs = context.clock.monotonic() - began;
     return result.kind === 'ready'
       ? await commitReady(context, record, desired, result, tookMs)
-      : await commitQuestion(context, record, result, askedAt);
+      : await commitQuestion(context, record, result, tookMs);
   } catch (error) {
     return await commitStartFailure(context, operation, record, error);
   } finally {
@@ -291,16 +290,16 @@ function historyPatch({ sessionKey, metadata }: SessionRecord, current: string):
 
 /**
  * The start stays open: its record says what is asked, and who asks. Writes nothing when the question is the same.
- * @param askedAt when this try began, wall clock: the person may have answered before its outcome was known here
+ * @param tookMs how long this try took: the person may have answered before its outcome was known here
  */
 async function commitQuestion(
   context: ExecutorContext,
   record: SessionRecord,
   result: Extract<StartResult, { kind: 'waits-for-person' }>,
-  askedAt: number,
+  tookMs: number,
 ): Promise<StartOutcome> {
   const { question } = result;
-  context.memory.askedAt.set(record.sessionName, askedAt);
+  context.memory.askedAt.set(record.sessionName, context.clock.now() - tookMs);
   if (record.metadata[WAITS_FOR_KEY] === question) return { kind: 'asks', record, question };
   const asked = await context.store.apply(
     record.id,

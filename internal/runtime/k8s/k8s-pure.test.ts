@@ -296,6 +296,7 @@ describe('metadata in annotations', () => {
           expect(metaOf(pod(setMetaChange(key, value)))[key]).toBe(value);
         },
       ),
+      { examples: [['__proto__', '']] },
     );
   });
 

@@ -17,18 +17,19 @@ const REMOVED = '-';
 export type Annotations = Readonly<Record<string, string | null>>;
 
 export function metaOf(pod: Pod): Readonly<Record<string, string>> {
-  const meta: Record<string, string> = {};
+  const meta = new Map<string, string>();
   const agent = pod.spec?.containers?.find((container) => container.name === AGENT_CONTAINER);
-  for (const { name, value } of agent?.env ?? []) if (value !== undefined) meta[name] = value;
+  for (const { name, value } of agent?.env ?? []) if (value !== undefined) meta.set(name, value);
   const token = pod.metadata.annotations?.[ANNOTATION_TOKEN];
-  if (token) meta[META_INSTANCE_TOKEN] = token;
+  if (token) meta.set(META_INSTANCE_TOKEN, token);
   for (const [annotation, text] of Object.entries(pod.metadata.annotations ?? {})) {
     const read = readAnnotation(annotation, text);
     if (!read) continue;
-    if (read.value === undefined) delete meta[read.key];
-    else meta[read.key] = read.value;
+    if (read.value === undefined) meta.delete(read.key);
+    else meta.set(read.key, read.value);
   }
-  return meta;
+  // Any key is a key, `__proto__` too.
+  return Object.fromEntries(meta);
 }
 
 export const setMetaChange = (key: string, value: string): Annotations => change(key, SET + value);

@@ -186,7 +186,7 @@ describe('input', () => {
     await screenHas(backend, 'frame', 'ready');
     expect((await backend.capture('frame', 0)).bracketedPaste).toBe(true);
     await backend.paste('frame', 'two\nlines \u001b[201~rm -rf');
-    await screenHas(backend, 'frame', String.raw`"\u001b[200~two\nlines rm -rf\u001b[201~"`);
+    await screenHas(backend, 'frame', String.raw`"\u001b[200~two\nlines  rm -rf\u001b[201~"`);
     await backend.kill('frame', 0);
   });
 

@@ -1,4 +1,3 @@
-import { UNCERTAIN } from '../../../session/inbox.ts';
 import type { Cast } from './cast.ts';
 import type { Sent } from './people.ts';
 
@@ -27,8 +26,6 @@ function whyLost(sent: Sent, hasArrived: boolean, row: Row): string | undefined 
   if (isOver && row.lastError !== '') return undefined;
   return isOver ? `${row.state} without a reason` : `it is still ${row.state}`;
 }
-
-export const isUncertain = (row: Row): boolean => row?.lastError.startsWith(UNCERTAIN) ?? false;
 
 /** Who sends one message after the other to one session has them arrive in that order. */
 function checkOrder(sent: readonly Sent[], world: Cast['world']): void {

@@ -435,6 +435,8 @@ export class SimProvider
     const slowMs = fate === 'slow' ? weather.slowMs() : 0;
     this.slowMs += slowMs;
     if (isLateEffect) await this.#clock.sleep(slowMs);
+    // Of two calls at once the other one may have been the last.
+    if (life.dead) return never();
     const result = await effect();
     if (fate === 'slow' && !isLateEffect) await this.#clock.sleep(slowMs);
     await life.goesOn();
