@@ -35,6 +35,8 @@ export class People {
   readonly underWay = new Set<Request>();
   /** What was acknowledged and must hold, by the id of the record. */
   readonly holds = new Map<string, 'suspended' | 'drained'>();
+  /** Somebody registered a wait: one that is over wakes its session, also one that was drained. */
+  #waits = false;
   readonly #asked = new Map<string, number>();
   /** Questions of which somebody was told that his answer was the one. */
   readonly #answers = new Map<string, number>();
@@ -93,11 +95,17 @@ export class People {
   ) {
     const name = this.idOf(target);
     const place = (this.#asked.get(name) ?? 0) + 1;
+    if (what.startsWith('wait')) {
+      this.#waits = true;
+      for (const [id, held] of this.holds) if (held === 'drained') this.holds.delete(id);
+    }
     const isAlone = this.waiting().length === 0;
     this.#asked.set(name, place);
     this.#mayFree(target);
     return this.ask(`${what} ${target}`, work, () => {
-      if (makes && isAlone && this.#asked.get(name) === place) this.holds.set(this.idOf(target), makes);
+      const holds = makes === 'suspended' || (makes === 'drained' && !this.#waits);
+      if (makes && holds && isAlone && this.#asked.get(name) === place)
+        this.holds.set(this.idOf(target), makes);
     });
   }
 
