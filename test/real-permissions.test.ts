@@ -95,7 +95,10 @@ agents:
 named_sessions: [{ template: coder, mode: always }]
 `;
 
-const RUNS = mainly('tmux').flatMap((host) => [CLAUDE, GEMINI].map((agent) => ({ ...host, agent })));
+/** One of them on the embedded terminal: what is read from a screen is the same there. */
+const RUNS = mainly('tmux').flatMap((host) =>
+  (host.provider === 'tmux' ? [CLAUDE, GEMINI] : [CLAUDE]).map((agent) => ({ ...host, agent })),
+);
 
 describe.each(RUNS)('real $agent.title on $provider', ({ provider, available, agent }) => {
   const installed = existsSync(agent.program);

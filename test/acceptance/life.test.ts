@@ -95,13 +95,18 @@ describe('a running city', () => {
   it('goes on with the good file while a bad one is there', async () => {
     const good = city.read('city.toml');
     const before = await city.report('teller');
-    city.write('city.toml', `${good}\n[[agent]\n`);
-    await until('the error is shown', async () => {
-      const status = await city.json<{ config: { error?: string } }>(['status', '--json']);
-      return status.config.error !== undefined;
-    });
-    expect(await city.state('teller')).toBe('active');
-    city.write('city.toml', good);
+    // It reports before its start is on record.
+    await until('teller is up', async () => (await city.state('teller')) === 'active');
+    try {
+      city.write('city.toml', `${good}\n[[agent]\n`);
+      await until('the error is shown', async () => {
+        const status = await city.json<{ config: { error?: string } }>(['status', '--json']);
+        return status.config.error !== undefined;
+      });
+      expect(await city.state('teller')).toBe('active');
+    } finally {
+      city.write('city.toml', good);
+    }
     await until('the error is gone', async () => {
       const status = await city.json<{ config: { error?: string } }>(['status', '--json']);
       return status.config.error === undefined;
