@@ -20,6 +20,7 @@ import {
   decidedAnew,
   type Existing,
   isUp,
+  lifeOf,
   refuseSuspended,
   refuseUnseenTarget,
   requireAction,
@@ -258,15 +259,23 @@ export class SessionVerbs {
     return this.carryOutStop(
       await store.apply(record.id, patch, { expectedRevision: record.revision }),
       reason,
+      lifeOf(target),
     );
   }
 
-  /** Of a record that says that its end is meant. Resolves when it has ended. */
-  async carryOutStop(record: SessionRecord, reason: StopReason): Promise<SessionRecord> {
+  /**
+   * Of a record that says that its end is meant. Resolves when it has ended.
+   * @param life token of the life that is meant: a later one, begun by a controller that came up meanwhile, is left alone
+   */
+  async carryOutStop(
+    record: SessionRecord,
+    reason: StopReason,
+    life = record.instanceToken,
+  ): Promise<SessionRecord> {
     const { engine, controlled, poke } = this.#options;
     if (!controlled) {
       const { sessionName } = record;
-      await engine.executor.run({ kind: 'stop', sessionName, record, reason, instanceToken: '' });
+      await engine.executor.run({ kind: 'stop', sessionName, record, reason, instanceToken: life });
       return engine.parts.store.get(record.id);
     }
     engine.executor.cancel(record.sessionName);

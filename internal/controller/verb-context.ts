@@ -1,6 +1,7 @@
 import { RevisionConflictError } from '../beads/store.ts';
 import type { City } from '../config/city.ts';
 import { GcError } from '../platform/errors.ts';
+import { META_INSTANCE_TOKEN } from '../runtime/provider.ts';
 import { displayName } from '../session/display.ts';
 import { CREATING_STALE_MS, projectLifecycle } from '../session/lifecycle-projection.ts';
 import type { SessionRecord } from '../session/record.ts';
@@ -47,6 +48,12 @@ export async function decidedAnew<T>(work: () => Promise<T>): Promise<T> {
 
 export function isUp(target: Existing): boolean {
   return target.sight.kind === 'running' || believedRunning(target.record);
+}
+
+/** Token of the life that is meant: the one that was seen, where one was; the record may tell of another. */
+export function lifeOf({ record, sight }: Existing): string {
+  const seen = sight.kind === 'running' ? sight.observation.meta[META_INSTANCE_TOKEN] : undefined;
+  return seen ?? record.instanceToken;
 }
 
 /** One with a record. @throws GcError what its verb says about one without */
