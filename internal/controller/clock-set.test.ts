@@ -65,6 +65,38 @@ describe('an answer that comes at once, whatever the clock was set to', () => {
   });
 });
 
+it('who is up for another reason when the time to sleep is over is looked at when something happens', () => {
+  fc.assert(
+    fc.property(sometime, sometime, fc.constantFrom('wait', 'claim'), (lastActivity, woke, why) => {
+      const claim = why === 'claim' ? { pending_create_claim: 'true' } : {};
+      const looked = (notes: Readonly<Record<string, string>>) => {
+        const record = aRunningRecord('a', { last_woke_at: rfc3339(woke), ...claim, ...notes });
+        return plan(
+          aPlanInput({
+            desired: [aDesired('a', { mode: 'on_demand', sleep: aSleepRequest({ value: '1m' }) })],
+            records: [record],
+            survey: seen(aRunningObservation('a', { lastActivity })),
+            over: {
+              sleepCapabilities: new Map([['a', 'full']]),
+              readyWaits: new Set(why === 'wait' ? [record.id] : []),
+            },
+          }),
+        );
+      };
+      const noted = looked({}).changes.flatMap((change) =>
+        change.kind === 'note-sleep' ? Object.entries(change.notes) : [],
+      );
+      const { changes, nextWall, nextLived } = looked({
+        ...Object.fromEntries(noted),
+        detached_at: rfc3339(woke),
+      });
+      expect(changes).toEqual([]);
+      expect(nextWall ?? NOW + 1).toBeGreaterThan(NOW);
+      expect(nextLived ?? LIVED + 1).toBeGreaterThan(LIVED);
+    }),
+  );
+});
+
 describe('silence', () => {
   it.each([
     ['from the last moment', undefined, [NOW - 5_000, NOW - 9_000, undefined], NOW - 5_000],

@@ -69,11 +69,15 @@ export class PlanDraft {
       this.#decisions.standing.push(decision(this.#input, record, 'wait', wait.why, inputs));
   }
 
+  /** A moment that is over asks for nothing: this plan was made with it. */
   wakeAtWall(at: number): void {
+    if (at <= this.#input.now) return;
     if (this.#nextWall === undefined || at < this.#nextWall) this.#nextWall = at;
   }
 
+  /** As `wakeAtWall`. */
   wakeAtLived(at: number): void {
+    if (at <= this.#input.lived) return;
     if (this.#nextLived === undefined || at < this.#nextLived) this.#nextLived = at;
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rfc3339 } from '../platform/clock.ts';
-import type { Observation, Survey } from '../runtime/provider.ts';
+import type { Observation, SleepCapability, Survey } from '../runtime/provider.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { type CityDemand, type Desired, DRAIN_REASONS, STOP_REASONS } from './model.ts';
 import type { PlanInput } from './plan.ts';
@@ -171,6 +171,10 @@ const someInput: fc.Arbitrary<PlanInput> = fc
     canContinueStart: fc.boolean(),
     watchingSince: fc.constantFrom(undefined, NOW - 20_000, NOW - 600_000),
     pending: fc.subarray(NAMES).map((names) => new Set(names)),
+    sleepCapabilities: fc
+      .constantFrom<SleepCapability>('full', 'timed_only', 'disabled')
+      .map((capability) => new Map(NAMES.map((name) => [name, capability]))),
+    readyWaits: fc.subarray(NAMES).map((names) => new Set(names.map((name) => aRecord(name).id))),
     demand: someDemand,
   })
   .map(({ sessions, survey, ...over }) => {
