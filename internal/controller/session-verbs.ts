@@ -15,18 +15,19 @@ import type { CityEngine } from './city-engine.ts';
 import type { ResolvedDesired, StopReason } from './model.ts';
 import { cityChangeOf } from './record-changes.ts';
 import { refuseWithoutRoom } from './room-waits.ts';
-import { STOP_INTENT_KEY, stopIntent } from './session-facts.ts';
+import { STOP_INTENT_KEY, sightOf, stopIntent } from './session-facts.ts';
 import {
   decidedAnew,
   type Existing,
   isUp,
-  lifeOf,
   refuseSuspended,
+  refuseUnseen,
   refuseUnseenTarget,
   requireAction,
   requireExisting,
   resolveTarget,
   type Target,
+  tokenOf,
 } from './verb-context.ts';
 
 /** What it slept for is not waited for any longer. Source: Gas City's wake. */
@@ -259,23 +260,19 @@ export class SessionVerbs {
     return this.carryOutStop(
       await store.apply(record.id, patch, { expectedRevision: record.revision }),
       reason,
-      lifeOf(target),
     );
   }
 
-  /**
-   * Of a record that says that its end is meant. Resolves when it has ended.
-   * @param life token of the life that is meant: a later one, begun by a controller that came up meanwhile, is left alone
-   */
-  async carryOutStop(
-    record: SessionRecord,
-    reason: StopReason,
-    life = record.instanceToken,
-  ): Promise<SessionRecord> {
+  /** Of a record that says that its end is meant. Resolves when it has ended. @throws GcError `runtime-unknown` */
+  async carryOutStop(record: SessionRecord, reason: StopReason): Promise<SessionRecord> {
     const { engine, controlled, poke } = this.#options;
     if (!controlled) {
       const { sessionName } = record;
-      await engine.executor.run({ kind: 'stop', sessionName, record, reason, instanceToken: life });
+      // Between the look that led here and what was written, a controller may have come up and begun another life.
+      const sight = sightOf({ survey: await engine.look(), effects: new Map() }, sessionName);
+      refuseUnseen(sight, `session ${displayName(record)}`);
+      const instanceToken = tokenOf(record, sight);
+      await engine.executor.run({ kind: 'stop', sessionName, record, reason, instanceToken });
       return engine.parts.store.get(record.id);
     }
     engine.executor.cancel(record.sessionName);

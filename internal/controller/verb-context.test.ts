@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Observation } from '../runtime/provider.ts';
 import { aRecord } from './testing/plan.fixtures.ts';
-import { lifeOf } from './verb-context.ts';
+import { tokenOf } from './verb-context.ts';
 
 const record = aRecord('a', { instance_token: 'recorded' });
 
@@ -16,6 +16,6 @@ describe('the life that a stop is for', () => {
     ['that on record, where none is told', { kind: 'running', observation: seen({}) }, 'recorded'],
     ['that on record, where none runs', { kind: 'absent' }, 'recorded'],
   ] as const)('is %s: a later one is left alone', (_, sight, life) => {
-    expect(lifeOf({ kind: 'session', record, sight, state: 'running' })).toBe(life);
+    expect(tokenOf(record, sight)).toBe(life);
   });
 });

@@ -50,8 +50,8 @@ export function isUp(target: Existing): boolean {
   return target.sight.kind === 'running' || believedRunning(target.record);
 }
 
-/** Token of the life that is meant: the one that was seen, where one was; the record may tell of another. */
-export function lifeOf({ record, sight }: Existing): string {
+/** Of the life that is meant: the one that was seen, where one was; the record may tell of another. */
+export function tokenOf(record: SessionRecord, sight: Sight): string {
   const seen = sight.kind === 'running' ? sight.observation.meta[META_INSTANCE_TOKEN] : undefined;
   return seen ?? record.instanceToken;
 }
