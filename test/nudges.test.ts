@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { afterEach, expect, it } from 'vitest';
 import { installAgent } from '../conformance/provider/agents.ts';
 import { rounds } from '../internal/platform/testing/campaign.ts';
 import { mainly } from './support/cities.ts';
 import { until, World } from './support/program.ts';
+import { heardBy, recorderLine } from './support/recorder.ts';
 
 const COUNT = rounds(1_000, 48);
 const SENDERS = 8;
@@ -38,20 +38,8 @@ function messages(): readonly Message[] {
   });
 }
 
-function agentLine(name: string): string {
-  const command = `mkdir -p ${name} && cd ${name} && exec '${process.execPath}' ../recorder.mjs 0 0 ''`;
-  return `  - { name: ${name}, start_command: "${command}", prompt_mode: none, ready_prompt_prefix: "READY> " }`;
-}
-
-function heard(city: string, session: string): readonly string[] {
-  const file = join(city, session, 'messages.jsonl');
-  if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as string)
-    .filter((text) => text.startsWith('#'));
-}
+const heard = (city: string, session: string): readonly string[] =>
+  heardBy(city, session).filter((text) => text.startsWith('#'));
 
 interface Dead {
   readonly message: string;
@@ -86,7 +74,7 @@ it.each(mainly('subprocess'))(
       'city.yaml': [
         'workspace: { name: busy }',
         'agents:',
-        ...SESSIONS.map(agentLine),
+        ...SESSIONS.map(recorderLine),
         'named_sessions:',
         ...SESSIONS.map((name) => `  - { template: ${name}, mode: always }`),
         '',

@@ -1,25 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { installAgent } from '../conformance/provider/agents.ts';
 import { until, World } from './support/program.ts';
+import { heardBy, recorderLine } from './support/recorder.ts';
 
 let world: World;
 afterEach(() => world.dispose());
-
-function agentLine(name: string): string {
-  const command = `mkdir -p ${name} && cd ${name} && exec '${process.execPath}' ../recorder.mjs 0 0 ''`;
-  return `  - { name: ${name}, start_command: "${command}", prompt_mode: none, ready_prompt_prefix: "READY> " }`;
-}
-
-function heard(city: string, session: string): readonly string[] {
-  const file = join(city, session, 'messages.jsonl');
-  if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as string);
-}
 
 it('sessions sleep until their beads are closed and are told once, also across kill -9 of the controller', async () => {
   world = new World('subprocess');
@@ -27,8 +12,8 @@ it('sessions sleep until their beads are closed and are told once, also across k
     'city.yaml': [
       'workspace: { name: waiting }',
       'agents:',
-      agentLine('early'),
-      agentLine('late'),
+      recorderLine('early'),
+      recorderLine('late'),
       'named_sessions:',
       '  - { template: early, mode: always }',
       '  - { template: late, mode: always }',
@@ -85,18 +70,18 @@ it('sessions sleep until their beads are closed and are told once, also across k
   });
 
   await gc('bd', 'close', waits.get('early')?.bead ?? '');
-  await until('the first to be told', () => heard(city, 'early').length > 0);
+  await until('the first to be told', () => heardBy(city, 'early').length > 0);
 
   const { controller } = await world.status(city);
   if (controller.pid) process.kill(controller.pid, 'SIGKILL');
   await gc('bd', 'close', waits.get('late')?.bead ?? '');
   await gc('start');
-  await until('the second to be told', () => heard(city, 'late').length > 0);
+  await until('the second to be told', () => heardBy(city, 'late').length > 0);
   await until('both waits to be over', async () => {
     const listed = await gc('wait', 'list', '--state', 'all');
     return [...waits.values()].every(({ wait }) => new RegExp(`^${wait} +\\S+ +closed `, 'm').test(listed));
   });
   for (const [name, { wait }] of waits) {
-    expect(heard(city, name)).toEqual([`Wait satisfied (${wait}): merge ${name}`]);
+    expect(heardBy(city, name)).toEqual([`Wait satisfied (${wait}): merge ${name}`]);
   }
 }, 120_000);

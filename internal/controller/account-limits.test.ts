@@ -35,11 +35,7 @@ async function up(): Promise<void> {
   await h.running(3);
 }
 
-const recordOf = async (name: string): Promise<SessionRecord> => {
-  const found = (await h.records()).find((record) => record.sessionName === name);
-  if (!found) throw new Error(`no session ${name}`);
-  return found;
-};
+const recordOf = (name: string): Promise<SessionRecord> => h.record(name);
 const viewOf = (name: string): Promise<SessionView> => h.api.session(name);
 const told = async (): Promise<readonly (string | undefined)[]> =>
   (await h.city.db.events.list({ type: 'account.limited' })).map(({ subject }) => subject);

@@ -60,11 +60,7 @@ async function up(): Promise<void> {
   await h.running(2);
 }
 
-const recordOf = async (name: string): Promise<SessionRecord> => {
-  const found = (await h.records()).find((record) => record.sessionName === name);
-  if (!found) throw new Error(`no session ${name}`);
-  return found;
-};
+const recordOf = (name: string): Promise<SessionRecord> => h.record(name);
 const viewOf = async (name: string) => h.settled(h.api.session(name));
 const configOf = (name: string) => talkers.log.lastStartConfig(name);
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SessionRecord } from '../session/record.ts';
-import { CityHarness } from './testing/city-harness.ts';
+import { CityHarness, programYaml } from './testing/city-harness.ts';
 
 let h: CityHarness;
 afterEach(() => h.end());
@@ -10,33 +10,17 @@ afterEach(() => h.end());
 const ID = '01a22da3-96c0-70e7-a2af-1ef9770ae828';
 const OTHER = '01a22da3-96c0-70e7-a2af-000000000000';
 
-/** Agents of a program that names its conversations itself, all of them in one folder. */
 /** What its empty input box stands between. */
 const RULE = '─'.repeat(40);
 
+/** Agents of a program that names its conversations itself, all of them in one folder. */
 async function up(...names: readonly string[]): Promise<void> {
-  h = new CityHarness(
-    [
-      'workspace: { name: test }',
-      'daemon: { patrol_interval: 1s }',
-      'providers:',
-      '  pi: { command: sh, args: [], process_names: [demo-agent] }',
-      'agents:',
-      ...names.map((name) => `  - { name: ${name}, provider: pi }`),
-      'named_sessions:',
-      ...names.map((name) => `  - { template: ${name}, mode: always }`),
-      '',
-    ].join('\n'),
-  );
+  h = new CityHarness(programYaml('pi', 'args: []', names));
   await h.up();
   await h.running(names.length);
 }
 
-const recordOf = async (name: string): Promise<SessionRecord> => {
-  const found = (await h.records()).find((record) => record.sessionName === name);
-  if (!found) throw new Error(`no session ${name}`);
-  return found;
-};
+const recordOf = (name: string): Promise<SessionRecord> => h.record(name);
 const keyOf = async (name: string): Promise<string> => (await recordOf(name)).sessionKey;
 
 /** What pi writes when it was told something. */

@@ -5,35 +5,19 @@ import { cityFactOf } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/protobuf.ts';
 import { LOG_UID_KEY } from '../session/journal/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
-import { CityHarness } from './testing/city-harness.ts';
+import { CityHarness, programYaml } from './testing/city-harness.ts';
 
 let h: CityHarness;
 afterEach(() => h.end());
 
-/** A city of agents whose program is told which conversation it has, and is known by its process. */
+/** Agents whose program is told which conversation it has. */
 async function up(...names: readonly string[]): Promise<void> {
-  h = new CityHarness(
-    [
-      'workspace: { name: test }',
-      'daemon: { patrol_interval: 1s }',
-      'providers:',
-      '  keyed: { command: sh, session_id_flag: --id, resume_flag: --resume, process_names: [demo-agent] }',
-      'agents:',
-      ...names.map((name) => `  - { name: ${name}, provider: keyed }`),
-      'named_sessions:',
-      ...names.map((name) => `  - { template: ${name}, mode: always }`),
-      '',
-    ].join('\n'),
-  );
+  h = new CityHarness(programYaml('keyed', 'session_id_flag: --id, resume_flag: --resume', names));
   await h.up();
   await h.running(names.length);
 }
 
-const recordOf = async (name: string): Promise<SessionRecord> => {
-  const found = (await h.records()).find((record) => record.sessionName === name);
-  if (!found) throw new Error(`no session ${name}`);
-  return found;
-};
+const recordOf = (name: string): Promise<SessionRecord> => h.record(name);
 const keyOf = async (name: string): Promise<string> => (await recordOf(name)).sessionKey;
 const commandOf = (name: string): string | undefined => h.provider.log.lastStartConfig(name)?.command;
 

@@ -1,4 +1,5 @@
-import type { PermissionRule, RuleScope } from './rule-api.ts';
+import type { RuleScope } from '../session/permission-rules.ts';
+import type { PermissionRule } from './rule-api.ts';
 
 export interface OpenQuestion {
   /** `q7`: what it is answered by, unique in the city for ever. */

@@ -2,21 +2,35 @@ import { GcError } from '../platform/errors.ts';
 import { anything, globMatches, oneCommand } from './rule-glob.ts';
 
 export type RuleEffect = 'allow' | 'deny';
+/** Where a rule holds. `session`: for one life of its conversation; `project`: in one folder; `always`: for this user. */
 export type RuleScope = 'session' | 'project' | 'city' | 'always';
 
-/** A standing answer, with what it is bound to. */
-export interface Rule {
-  readonly id: string;
+/** What a rule says. */
+export interface RuleTerms {
   readonly effect: RuleEffect;
   readonly scope: RuleScope;
+  /** Only there; absent: everywhere in its scope. Qualified names. */
   readonly rig?: string;
   readonly agent?: string;
   readonly session?: string;
+  /** Absolute, of a `project` rule. */
   readonly project?: string;
+  /** The tool's name as the agent says it; `*`: any. */
   readonly tool: string;
+  /** What the input must be; `*` stands for any run of characters. Absent: any. */
   readonly input?: string;
+}
+
+/** A standing answer. */
+export interface SaidRule extends RuleTerms {
+  readonly id: string;
+  /** Who made it, RFC 3339 when. */
   readonly by: string;
   readonly at: string;
+}
+
+/** A standing answer, with what it is bound to. */
+export interface Rule extends SaidRule {
   /** Of a `session` rule: the record, and the conversation in it. */
   readonly bound?: { readonly sessionId: string; readonly epoch: number };
 }

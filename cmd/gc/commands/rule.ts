@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import type { NewPermissionRule, RuleScope } from '../../../internal/controller/rule-api.ts';
+import type { NewPermissionRule } from '../../../internal/controller/rule-api.ts';
+import type { RuleScope } from '../../../internal/session/permission-rules.ts';
 import { withCity } from '../city/access.ts';
 import { type Input, UsageError } from '../cli/input.ts';
 import type { CommandRun } from '../cli/spec.ts';

@@ -1,4 +1,5 @@
 import type { SqliteDatabase } from '../../platform/sqlite.ts';
+import { rowText } from './row-text.ts';
 
 /**
  * One row per message to a session. Its number is its place in the queue. Rows of which the outcome is known stay for a
@@ -129,11 +130,7 @@ const COLUMNS = {
   endedMs: 'ended_ms',
 } as const satisfies Record<keyof NudgeRow, string>;
 
-const NAMES = Object.entries(COLUMNS);
-const SELECT = `SELECT ${NAMES.map(([key, column]) => `${column} AS "${key}"`).join(', ')} FROM nudges`;
-const INSERTED = NAMES.filter(([key]) => key !== 'num');
-const INSERT = `INSERT INTO nudges (${INSERTED.map(([, column]) => column).join(', ')})
-  VALUES (${INSERTED.map(([key]) => `@${key}`).join(', ')})`;
+const { select: SELECT, insert: INSERT, sets } = rowText('nudges', COLUMNS);
 
 type Stored = Omit<NudgeRow, 'endedMs'> & { readonly endedMs: number | null };
 
@@ -156,11 +153,10 @@ export class InboxTable {
   }
 
   update(num: number, patch: NudgePatch): void {
-    const keys = NAMES.filter(([key]) => key in patch);
-    if (keys.length === 0) return;
-    const sets = keys.map(([key, column]) => `${column} = @${key}`).join(', ');
+    const changed = sets(patch);
+    if (changed === '') return;
     const values = 'endedMs' in patch ? { ...patch, endedMs: patch.endedMs ?? null } : patch;
-    this.#db.prepare(`UPDATE nudges SET ${sets} WHERE num = @num`).run({ ...values, num });
+    this.#db.prepare(`UPDATE nudges SET ${changed} WHERE num = @num`).run({ ...values, num });
   }
 
   /** The oldest of which the outcome is not known. */

@@ -1,4 +1,5 @@
 import type { SqliteDatabase } from '../../platform/sqlite.ts';
+import { rowText } from './row-text.ts';
 
 /**
  * What agents asked people, and what came of it. One row per occurrence of a question: the same one that is asked again
@@ -196,11 +197,7 @@ const COLUMNS = {
   error: 'error',
 } as const satisfies Record<keyof InteractionRow, string>;
 
-const NAMES = Object.entries(COLUMNS);
-const SELECT = `SELECT ${NAMES.map(([key, column]) => `${column} AS "${key}"`).join(', ')} FROM interactions`;
-const INSERTED = NAMES.filter(([key]) => key !== 'num');
-const INSERT = `INSERT INTO interactions (${INSERTED.map(([, column]) => column).join(', ')})
-  VALUES (${INSERTED.map(([key]) => `@${key}`).join(', ')})`;
+const { select: SELECT, insert: INSERT, sets } = rowText('interactions', COLUMNS);
 
 type Times = 'expiresMs' | 'resolvedMs' | 'sentMs' | 'endedMs';
 type Stored = Omit<InteractionRow, 'options' | 'metadata' | 'isWhole' | Times> & {
@@ -246,11 +243,9 @@ export class InteractionTable {
 
   /** Changes it only while it is in one of these states; `false`: it is not any more. */
   update(num: number, from: readonly InteractionState[], patch: InteractionPatch): boolean {
-    const keys = NAMES.filter(([key]) => key in patch);
-    const sets = keys.map(([key, column]) => `${column} = @${key}`).join(', ');
     const states = from.map((state) => `'${state}'`).join(', ');
     const { changes } = this.#db
-      .prepare(`UPDATE interactions SET ${sets} WHERE num = @num AND state IN (${states})`)
+      .prepare(`UPDATE interactions SET ${sets(patch)} WHERE num = @num AND state IN (${states})`)
       .run({ ...patch, num });
     return changes === 1;
   }

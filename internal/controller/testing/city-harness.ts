@@ -237,6 +237,13 @@ export class CityHarness {
     return state === undefined ? all : all.filter((record) => record.state === state);
   }
 
+  /** The open record of a session. @throws where there is none */
+  async record(name: string): Promise<SessionRecord> {
+    const found = (await this.records()).find((record) => record.sessionName === name);
+    if (!found) throw new Error(`no session ${name}`);
+    return found;
+  }
+
   /** Starts of a name so far. */
   starts(name?: string): number {
     return this.provider.log.count('Start', name);
@@ -277,6 +284,21 @@ export function cityYaml(
     ...named.map(([name, lines]) => `  - name: ${name}\n    start_command: run-${name}\n${indented(lines)}`),
     'named_sessions:',
     ...named.map(([name]) => `  - { template: ${name}, mode: always }`),
+    '',
+  ].join('\n');
+}
+
+/** A city of always-wanted sessions of one program, which is known by its process. */
+export function programYaml(program: string, options: string, agents: readonly string[]): string {
+  return [
+    'workspace: { name: test }',
+    'daemon: { patrol_interval: 1s }',
+    'providers:',
+    `  ${program}: { command: sh, ${options}, process_names: [demo-agent] }`,
+    'agents:',
+    ...agents.map((name) => `  - { name: ${name}, provider: ${program} }`),
+    'named_sessions:',
+    ...agents.map((name) => `  - { template: ${name}, mode: always }`),
     '',
   ].join('\n');
 }

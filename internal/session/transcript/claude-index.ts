@@ -99,11 +99,3 @@ function before(
   }
   return undefined;
 }
-
-/** From the `tail`-th compaction before the end on; 0: everything. */
-export function tailSegment(nodes: readonly ClaudeNode[], tail: number): readonly ClaudeNode[] {
-  if (tail <= 0) return nodes;
-  const boundaries = nodes.flatMap((node, index) => (node.compactBoundary ? [index] : []));
-  const from = boundaries.at(-tail);
-  return from === undefined ? nodes : nodes.slice(from);
-}

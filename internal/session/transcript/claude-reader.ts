@@ -1,12 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isShown, toClaudeEntry } from './claude-entry.ts';
-import { type ClaudeNode, currentChain, tailSegment, toNode } from './claude-index.ts';
+import { type ClaudeNode, currentChain, toNode } from './claude-index.ts';
 import { claudeObserved } from './claude-observed.ts';
-import { entriesOf, isFile, modifiedAt, resolved } from './files.ts';
+import { entriesOf, isFile, isSafeKey, modifiedAt, resolved } from './files.ts';
 import { readJsonl, readLineAt } from './jsonl-lines.ts';
 import { observedSince } from './lines-since.ts';
 import type { ObservedChunk, TranscriptCursor } from './observed.ts';
+import { tailOf } from './shown.ts';
 import { tailEntries, unreadable } from './tail-entries.ts';
 import type {
   Transcript,
@@ -97,10 +98,6 @@ export function projectSlugs(workDir: string): readonly string[] {
   return [workDir.replace(/[/.]/g, '-'), workDir.replace(/[^A-Za-z0-9]/g, '-')];
 }
 
-function isSafeKey(key: string): boolean {
-  return key !== '' && !key.includes('/') && !key.includes('\\') && !key.includes('..');
-}
-
 async function readFrom(
   handle: FileHandle,
   file: string,
@@ -118,7 +115,7 @@ async function readFrom(
   }
   const chain = currentChain(nodes);
   const shown = chain.nodes.filter(isShown);
-  const wanted = tailSegment(shown, options.tail);
+  const wanted = tailOf(shown, options.tail);
   const entries: TranscriptEntry[] = [];
   for (const node of wanted) {
     const entry = toClaudeEntry(node, await readLineAt(handle, node.offset, node.length));

@@ -11,7 +11,7 @@ import {
   newestConversation,
 } from './newest-conversation.ts';
 import type { ObservedChunk, PlacedEntry, TranscriptCursor } from './observed.ts';
-import { shownEntries } from './shown.ts';
+import { shownEntries, transcriptOf } from './shown.ts';
 import { tailEntries } from './tail-entries.ts';
 import type {
   Transcript,
@@ -60,10 +60,7 @@ export class CodexTranscriptReader implements TranscriptReader {
       cursor = chunk?.cursor;
       if (!chunk?.more) break;
     }
-    const entries = shownEntries(placed);
-    const compactions = entries.filter((entry) => entry.compactBoundary).length;
-    const totalEntries = entries.length;
-    return { file, entries, hasOlder: false, totalEntries, compactions, hasBranches: false, badLines };
+    return transcriptOf(file, shownEntries(placed), { tail: 0, badLines });
   }
 
   conversationOf(file: string): string {

@@ -1,5 +1,6 @@
 import type { ObservedEntry, PlacedEntry } from './observed.ts';
 import type { TranscriptTail } from './transcript-reader.ts';
+import { withoutSequences } from './values.ts';
 
 /** Whose turn it is, as far as the end of a transcript tells. */
 export type TurnState = 'idle' | 'in-turn' | 'unknown';
@@ -96,9 +97,7 @@ function turnAfter(entry: ObservedEntry, answersEnd: boolean): TurnState | undef
 
 /** What an agent wrote must not move the reader's cursor, nor take more than its line. */
 export function oneLine(text: string): string {
-  const plain = text
-    .slice(0, LINE_CHARS * 20)
-    .replace(/\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g, '')
+  const plain = withoutSequences(text.slice(0, LINE_CHARS * 20))
     .replace(/\p{Cf}/gu, '')
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();

@@ -34,6 +34,9 @@ export async function modifiedAt(file: string): Promise<number | undefined> {
 
 export const isFile = async (file: string): Promise<boolean> => (await modifiedAt(file)) !== undefined;
 
+/** A conversation's key as a part of a file's name: it leads nowhere else. */
+export const isSafeKey = (key: string): boolean => key !== '' && !/[/\\]|\.\./.test(key);
+
 function isAbsent(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG';

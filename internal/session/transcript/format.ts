@@ -1,4 +1,5 @@
 import type { Transcript, TranscriptEntry, TranscriptPart } from './transcript-reader.ts';
+import { withoutSequences } from './values.ts';
 
 /** One line of `gc session logs`, before it is laid out. */
 export interface TranscriptLine {
@@ -54,8 +55,5 @@ function clockTime(at: string): string {
 
 /** What an agent wrote must not move the reader's cursor. */
 function printable(text: string): string {
-  return text.replace(
-    /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]/g,
-    '',
-  );
+  return withoutSequences(text).replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '');
 }

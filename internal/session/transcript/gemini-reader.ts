@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fieldsOf } from '../../platform/fields.ts';
-import { entriesOf, modifiedAt, resolved } from './files.ts';
+import { entriesOf, isSafeKey, modifiedAt, resolved } from './files.ts';
 import {
   messagesInLines,
   messagesInWhole,
@@ -15,6 +15,7 @@ import { geminiObserved } from './gemini-observed.ts';
 import { observedSince } from './lines-since.ts';
 import { firstPromptOf, newestConversation } from './newest-conversation.ts';
 import type { ObservedChunk, TranscriptCursor } from './observed.ts';
+import { transcriptOf } from './shown.ts';
 import { tailEntries } from './tail-entries.ts';
 import type {
   Transcript,
@@ -79,9 +80,7 @@ export class GeminiTranscriptReader implements TranscriptReader {
     const { messages, badLines } = isWhole(file)
       ? { messages: (await messagesInWhole(file)) ?? [], badLines: 0 }
       : await messagesInLines(file);
-    const entries = shownMessages(messages);
-    const totalEntries = entries.length;
-    return { file, entries, hasOlder: false, totalEntries, compactions: 0, hasBranches: false, badLines };
+    return transcriptOf(file, shownMessages(messages), { tail: 0, badLines });
   }
 
   /** By the program's own list, by the hash that older versions used, else by the mark in each project's folder. */
@@ -109,10 +108,6 @@ export class GeminiTranscriptReader implements TranscriptReader {
 const LAST_MESSAGES = 50;
 
 const isWhole = (file: string): boolean => file.endsWith('.json');
-
-function isSafeKey(key: string): boolean {
-  return key !== '' && !/[/\\]|\.\./.test(key);
-}
 
 /** Names begin with their time. */
 async function conversationsIn(project: string): Promise<readonly string[]> {

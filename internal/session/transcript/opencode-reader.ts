@@ -2,7 +2,7 @@ import { resolved } from './files.ts';
 import type { ObservedChunk, PlacedEntry, TranscriptCursor } from './observed.ts';
 import { isAnswer, isDone, type OpencodeMessage, opencodeObserved } from './opencode-observed.ts';
 import { pageOf, sessionIdOf, sessionsIn, sessionWithId } from './opencode-store.ts';
-import { shownEntries, tailOf } from './shown.ts';
+import { shownEntries, transcriptOf } from './shown.ts';
 import { unreadable } from './tail-entries.ts';
 import type {
   Transcript,
@@ -91,17 +91,7 @@ export class OpencodeTranscriptReader implements TranscriptReader {
       // A database is read in one go: others have their turn in between.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    const all = shownEntries(placedEntries);
-    const entries = tailOf(all, options.tail);
-    return {
-      file,
-      entries,
-      hasOlder: entries.length < all.length,
-      totalEntries: all.length,
-      compactions: all.filter((entry) => entry.compactBoundary).length,
-      hasBranches: false,
-      badLines,
-    };
+    return transcriptOf(file, shownEntries(placedEntries), { tail: options.tail, badLines });
   }
 }
 

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fieldsOf } from '../../platform/fields.ts';
-import { entriesOf, isFile, resolved } from './files.ts';
+import { entriesOf, isFile, isSafeKey, resolved } from './files.ts';
 import { readJsonl } from './jsonl-lines.ts';
 import { observedSince } from './lines-since.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from './newest-conversation.ts';
 import type { ObservedChunk, PlacedEntry, TranscriptCursor } from './observed.ts';
 import { piObserved } from './pi-observed.ts';
-import { shownEntries, tailOf } from './shown.ts';
+import { shownEntries, transcriptOf } from './shown.ts';
 import { tailEntries, unreadable } from './tail-entries.ts';
 import type {
   Transcript,
@@ -42,7 +42,7 @@ export class PiTranscriptReader implements TranscriptReader {
     // A session folder that a person chose has no folders for work dirs.
     const folders = this.#roots.flatMap((root) => [...dirs.map((dir) => join(root, piSlug(dir))), root]);
     const files = (await Promise.all(folders.map(conversationsIn))).flat();
-    for (const key of place.keys.filter(isSafeKey)) {
+    for (const key of place.keys.filter(isOwnKey)) {
       const file = files.find((each) => each.endsWith(`_${key}${SUFFIX}`)) ?? (await this.#elsewhere(key));
       if (file !== undefined) return file;
     }
@@ -91,16 +91,7 @@ export class PiTranscriptReader implements TranscriptReader {
     }
     const { branch, hasBranches } = currentBranch(nodes);
     const all = shownEntries(branch.flatMap(({ placed }) => placed));
-    const entries = tailOf(all, options.tail);
-    return {
-      file,
-      entries,
-      hasOlder: entries.length < all.length,
-      totalEntries: all.length,
-      compactions: all.filter((entry) => entry.compactBoundary).length,
-      hasBranches,
-      badLines,
-    };
+    return transcriptOf(file, all, { tail: options.tail, hasBranches, badLines });
   }
 
   async #elsewhere(key: string): Promise<string | undefined> {
@@ -119,9 +110,8 @@ function piSlug(workDir: string): string {
   return `--${workDir.replace(/^[/\\]/, '').replace(/[/\\:]/g, '-')}--`;
 }
 
-function isSafeKey(key: string): boolean {
-  return key !== '' && !/[/\\_]|\.\./.test(key);
-}
+/** What comes before the key in a name ends with the sign that the key may not have. */
+const isOwnKey = (key: string): boolean => isSafeKey(key) && !key.includes('_');
 
 /** Their names begin with their time. */
 async function conversationsIn(folder: string): Promise<readonly string[]> {

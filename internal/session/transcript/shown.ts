@@ -1,5 +1,10 @@
 import type { ObservedEntry, PlacedEntry } from './observed.ts';
-import type { TranscriptEntry, TranscriptPart } from './transcript-reader.ts';
+import type {
+  Transcript,
+  TranscriptEntry,
+  TranscriptPart,
+  TranscriptReadOptions,
+} from './transcript-reader.ts';
 
 const TYPES = {
   prompt: 'user',
@@ -58,9 +63,35 @@ function shownPart(entry: Exclude<ShownEntry, { kind: 'compacted' }>): Transcrip
 }
 
 /** From the `tail`-th compaction before the end on; 0: everything. */
-export function tailOf(entries: readonly TranscriptEntry[], tail: number): readonly TranscriptEntry[] {
+export function tailOf<T extends { readonly compactBoundary: boolean }>(
+  entries: readonly T[],
+  tail: number,
+): readonly T[] {
   if (tail <= 0) return entries;
   const boundaries = entries.flatMap((entry, index) => (entry.compactBoundary ? [index] : []));
   const from = boundaries.at(-tail);
   return from === undefined ? entries : entries.slice(from);
+}
+
+/** The end of a conversation, of which these entries are the whole. */
+export function transcriptOf(
+  file: string,
+  all: readonly TranscriptEntry[],
+  { tail, hasBranches = false, badLines }: TranscriptReadOptions & TranscriptFaults,
+): Transcript {
+  const entries = tailOf(all, tail);
+  return {
+    file,
+    entries,
+    hasOlder: entries.length < all.length,
+    totalEntries: all.length,
+    compactions: all.filter((entry) => entry.compactBoundary).length,
+    hasBranches,
+    badLines,
+  };
+}
+
+interface TranscriptFaults {
+  readonly hasBranches?: boolean;
+  readonly badLines: number;
 }

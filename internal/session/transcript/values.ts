@@ -22,6 +22,10 @@ export function blocksText(content: unknown): string {
     .join('\n');
 }
 
+/** Without what moves a terminal's cursor or colours its text; single control characters stay. */
+export const withoutSequences = (text: string): string =>
+  text.replace(/\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g, '');
+
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
